@@ -6,15 +6,14 @@ import { changePassword, renameAccount, revokeOtherSessions, revokeSession } fro
 import { newPassword, personName, triedPassword } from "../../schema/accounts.ts";
 import { selectAccount } from "../../store/accounts.ts";
 import { selectSessions } from "../../store/sessions.ts";
-import { ActionForm, Csrf, Field, FormError, Hidden } from "../components/form.tsx";
-import { Notice, noticeParameter } from "../components/notice.tsx";
+import { AgoCell, CardTable } from "../components/list.tsx";
+import { ActionForm, Csrf, Field, FormError, Hidden, Notice, noticeParameter } from "../components/form.tsx";
 import { NameField, NewPasswordField } from "../components/person_fields.tsx";
 import { personOf, read, refusalOf, requirePasswords, sent, storesOf } from "../site/people_input.ts";
 import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
 import { Ago } from "../components/text.tsx";
 import { Tag } from "../components/status.tsx";
 import { browserOf, withArticle } from "../components/people.ts";
-import { TableHead } from "../components/table_head.tsx";
 
 const NOTICES = {
   name: "Name updated.",
@@ -48,9 +47,7 @@ const PasswordForm = ({ visitor, csrf }: Context): Html => (
     <form class="fields" method="post" action="/account/password">
       <Csrf token={csrf} />
       <Hidden name="username" value={visitor.email} />
-
       <Field name="current" label="Current password" type="password" autocomplete="current-password" />
-
       <NewPasswordField label="New password" />
       <p class="hint">All other sessions will be signed out.</p>
       <div>
@@ -89,9 +86,7 @@ function SessionRow({ context: { visitor, csrf, now }, session }: SessionPropert
         {browserOf(userAgent)} {id === visitor.sessionId ? <Tag>current</Tag> : null}{" "}
         <span class="small soft">{address ?? "unknown address"}</span>
       </td>
-      <td class="wide">
-        <Ago at={createdAt} now={now} />
-      </td>
+      <AgoCell at={createdAt} now={now} kind="wide" />
       <td>
         <Ago at={lastSeenAt} now={now} />
       </td>
@@ -107,19 +102,15 @@ function SessionRow({ context: { visitor, csrf, now }, session }: SessionPropert
 const Sessions = ({ context, sessions }: { context: Context; sessions: AccountData["sessions"] }): Html => (
   <>
     <h2>Active sessions</h2>
-    <div class="card scroll">
-      <table>
-        <TableHead
-          caption="Active sessions, most recent first"
-          columns={["Browser", ["Since", "wide"], "Last active", ["Action", "hidden"]]}
-        />
-        <tbody>
-          {sessions.map((session) => (
-            <SessionRow context={context} session={session} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <CardTable
+      caption="Active sessions, most recent first"
+      columns={["Browser", ["Since", "wide"], "Last active", ["Action", "hidden"]]}
+      scrolls
+    >
+      {sessions.map((session) => (
+        <SessionRow context={context} session={session} />
+      ))}
+    </CardTable>
     {sessions.length > 1 ? (
       <div class="actions">
         <ActionForm action="/account/sessions/revoke" csrf={context.csrf} label="Sign out all other sessions" />

@@ -12,14 +12,12 @@ import {
   type TrustKind,
 } from "../../schema/trust_rules.ts";
 import { selectTrustRules } from "../../store/trust_rules.ts";
-import { type Choice, Csrf, Danger, Field, FormError, Select } from "../components/form.tsx";
-import { Notice, noticeParameter } from "../components/notice.tsx";
+import { AgoCell, Empty, CardTable } from "../components/list.tsx";
+import { type Choice, Csrf, Danger, Field, FormError, Select, Notice, noticeParameter } from "../components/form.tsx";
 import { Tag } from "../components/status.tsx";
-import { Ago } from "../components/text.tsx";
 import { splitList, tryForm } from "../site/form_input.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "../site/page.ts";
 import { write } from "../site/write.ts";
-import { TableHead } from "../components/table_head.tsx";
 
 const KINDS: Record<TrustKind, string> = { github: "GitHub Actions", gitlab: "GitLab CI" };
 const NOTICES = {
@@ -66,50 +64,40 @@ function conditions({ issuer, kind, events, refs, keys }: ListedTrustRule): Html
 }
 
 function table({ project, role, csrf, now }: ViewContext, rules: readonly ListedTrustRule[]): Html {
-  if (rules.length === 0)
-    return (
-      <div class="card empty">
-        <p>No trust rules yet. CI jobs need a stored key.</p>
-      </div>
-    );
+  if (rules.length === 0) return <Empty>No trust rules yet. CI jobs need a stored key.</Empty>;
   return (
-    <div class="card">
-      <table>
-        <TableHead
-          caption="Trust rules of the project"
-          columns={["Repository", "Jobs", ["Last used", "wide"], ["Remove", "hidden"]]}
-        />
-        <tbody>
-          {rules.map((rule) => (
-            <tr>
-              <td class="long">
-                <b>{nameRepository(rule)}</b>{" "}
-                <span class="soft small">
-                  {KINDS[rule.kind]} {rule.repositoryId}
-                  {rule.ownerId === null ? null : ` of owner ${rule.ownerId}`}
-                </span>
-              </td>
-              <td class="long">{conditions(rule)}</td>
-              <td class="soft wide">{rule.lastUsedAt === null ? "never" : <Ago at={rule.lastUsedAt} now={now} />}</td>
-              <td class="number">
-                {role !== "owner" ? null : (
-                  <Danger
-                    action={`/projects/${project.id}/settings/ci/${rule.id}/remove`}
-                    csrf={csrf}
-                    label={
-                      <>
-                        Remove<span class="visually-hidden"> {nameRepository(rule)}</span>
-                      </>
-                    }
-                    loss="Its jobs can no longer get keys, and keys of running jobs are revoked immediately."
-                  />
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <CardTable
+      caption="Trust rules of the project"
+      columns={["Repository", "Jobs", ["Last used", "wide"], ["Remove", "hidden"]]}
+    >
+      {rules.map((rule) => (
+        <tr>
+          <td class="long">
+            <b>{nameRepository(rule)}</b>{" "}
+            <span class="soft small">
+              {KINDS[rule.kind]} {rule.repositoryId}
+              {rule.ownerId === null ? null : ` of owner ${rule.ownerId}`}
+            </span>
+          </td>
+          <td class="long">{conditions(rule)}</td>
+          <AgoCell at={rule.lastUsedAt} now={now} kind="soft wide" />
+          <td class="number">
+            {role !== "owner" ? null : (
+              <Danger
+                action={`/projects/${project.id}/settings/ci/${rule.id}/remove`}
+                csrf={csrf}
+                label={
+                  <>
+                    Remove<span class="visually-hidden"> {nameRepository(rule)}</span>
+                  </>
+                }
+                loss="Its jobs can no longer get keys, and keys of running jobs are revoked immediately."
+              />
+            )}
+          </td>
+        </tr>
+      ))}
+    </CardTable>
   );
 }
 

@@ -9,14 +9,12 @@ import { uuid } from "../../schema/fields.ts";
 import { type NamedKey, type NamedScope, newNamedKey } from "../../schema/keys.ts";
 import { selectNamedKeys, selectNewestNamedKeyId } from "../../store/keys.ts";
 import { tryForm } from "../site/form_input.ts";
-import { Csrf, Danger, Field, FormError } from "../components/form.tsx";
+import { AgoCell, Empty, Pager, CardTable } from "../components/list.tsx";
+import { Csrf, Danger, Field, FormError, Notice, noticeParameter } from "../components/form.tsx";
 import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
 import { Ago } from "../components/text.tsx";
 import { counted } from "../../wording/numbers.ts";
-import { Notice, noticeParameter } from "../components/notice.tsx";
-import { Pager } from "../components/pager.tsx";
 import { Tag } from "../components/status.tsx";
-import { TableHead } from "../components/table_head.tsx";
 
 const PAGE_SIZE = 50;
 const DAY_MS = 86_400_000;
@@ -56,59 +54,50 @@ const lasts = ({ expiresAt }: NamedKey, now: Date): string =>
 
 function table({ project, role, csrf, now }: ViewContext, keys: readonly NamedKey[]): Html {
   if (keys.length === 0)
-    return (
-      <div class="card empty">
-        <p>No named keys yet. Use one key per purpose, so that each can be revoked separately.</p>
-      </div>
-    );
+    return <Empty>No named keys yet. Use one key per purpose, so that each can be revoked separately.</Empty>;
   return (
-    <div class="card">
-      <table>
-        <TableHead
-          caption="Named keys of the project"
-          columns={["Key", "Scope", ["Valid", "wide"], "Last used", ["Revoke", "hidden"]]}
-        />
-        <tbody>
-          {keys.map((key) => (
-            <tr>
-              <td class="long">
-                <b>{key.name}</b> <code class="soft">{key.leading}…</code>
-              </td>
-              <td>
-                <Tag>{key.scope}</Tag>
-              </td>
-              <td class="soft wide">{lasts(key, now)}</td>
-              <td class="soft">{key.lastUsedAt === null ? "never" : <Ago at={key.lastUsedAt} now={now} />}</td>
-              <td class="number">
-                {role === "viewer" ? null : (
-                  <Danger
-                    action={`/projects/${project.id}/settings/keys/${key.id}/revoke`}
-                    csrf={csrf}
-                    label={
+    <CardTable
+      caption="Named keys of the project"
+      columns={["Key", "Scope", ["Valid", "wide"], "Last used", ["Revoke", "hidden"]]}
+    >
+      {keys.map((key) => (
+        <tr>
+          <td class="long">
+            <b>{key.name}</b> <code class="soft">{key.leading}…</code>
+          </td>
+          <td>
+            <Tag>{key.scope}</Tag>
+          </td>
+          <td class="soft wide">{lasts(key, now)}</td>
+          <AgoCell at={key.lastUsedAt} now={now} kind="soft" />
+          <td class="number">
+            {role === "viewer" ? null : (
+              <Danger
+                action={`/projects/${project.id}/settings/keys/${key.id}/revoke`}
+                csrf={csrf}
+                label={
+                  <>
+                    Revoke<span class="visually-hidden"> {key.name}</span>
+                  </>
+                }
+                loss={
+                  <>
+                    Requests with {key.leading}… will be refused.{" "}
+                    {key.lastUsedAt === null ? (
+                      "Never used."
+                    ) : (
                       <>
-                        Revoke<span class="visually-hidden"> {key.name}</span>
+                        Last used <Ago at={key.lastUsedAt} now={now} />.
                       </>
-                    }
-                    loss={
-                      <>
-                        Requests with {key.leading}… will be refused.{" "}
-                        {key.lastUsedAt === null ? (
-                          "Never used."
-                        ) : (
-                          <>
-                            Last used <Ago at={key.lastUsedAt} now={now} />.
-                          </>
-                        )}
-                      </>
-                    }
-                  />
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+                    )}
+                  </>
+                }
+              />
+            )}
+          </td>
+        </tr>
+      ))}
+    </CardTable>
   );
 }
 
@@ -138,9 +127,7 @@ async function keysPage(shown: ViewContext, { notice, cursor, problem, values }:
         <a href={`/projects/${project.id}/settings/ci`}>CI without a stored key</a>
       </div>
       {table(shown, keys)}
-
       <Pager path={path} query={{ cursor }} cursor={rows.length > PAGE_SIZE ? keys.at(-1)!.id : undefined} />
-
       {role === "viewer" ? null : (
         <>
           <h2 id="new">

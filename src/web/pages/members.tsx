@@ -12,15 +12,13 @@ import {
   type Role,
 } from "../../schema/accounts.ts";
 import { selectInvitations, selectMembers } from "../../store/accounts.ts";
-import { ActionForm, Csrf, Danger, FormError } from "../components/form.tsx";
+import { AgoCell, CardTable } from "../components/list.tsx";
+import { ActionForm, Csrf, Danger, FormError, Notice, noticeParameter } from "../components/form.tsx";
 import { personOf, read, refusalOf, sent } from "../site/people_input.ts";
 import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
-import { Notice, noticeParameter } from "../components/notice.tsx";
-import { Ago } from "../components/text.tsx";
 import { counted } from "../../wording/numbers.ts";
 import { Tag } from "../components/status.tsx";
 import { ROLE_WORDS, withArticle } from "../components/people.ts";
-import { TableHead } from "../components/table_head.tsx";
 
 const NOTICES = {
   role: "Role updated.",
@@ -77,7 +75,7 @@ function memberRow({ visitor, csrf, now, team, role: own }: Context, member: Mem
         <span class="small soft">{email}</span>
       </td>
       <td>{own === "owner" ? change : role}</td>
-      <td class="wide">{lastSeenAt === null ? "never" : <Ago at={lastSeenAt} now={now} />}</td>
+      <AgoCell at={lastSeenAt} now={now} kind="wide" />
       <td>
         {own === "owner" || isSelf ? (
           <Danger action={`${base}/remove`} csrf={csrf} label={isSelf ? "Leave team" : `Remove ${name}`} loss={loss} />
@@ -101,9 +99,7 @@ function invitationRow(
           as {withArticle(role)}, by {createdBy}
         </span>
       </td>
-      <td class="wide">
-        <Ago at={createdAt} now={now} />
-      </td>
+      <AgoCell at={createdAt} now={now} kind="wide" />
       <td>{days === 0 ? "today" : `in ${counted(days, "day")}`}</td>
       <td class="number">
         <ActionForm
@@ -131,7 +127,6 @@ const InvitationForm = ({ csrf, team }: Context): Html => (
     </h2>
     <form class="fields" method="post" action={`/teams/${team.id}/invitations`}>
       <Csrf token={csrf} />
-
       <label>
         <span>Role</span>
         <select name="role">
@@ -142,7 +137,6 @@ const InvitationForm = ({ csrf, team }: Context): Html => (
           ))}
         </select>
       </label>
-
       <label>
         <span>
           E-mail address <span class="soft">(optional)</span>
@@ -165,15 +159,13 @@ const OpenInvitations = ({ context, invitations }: InvitationsProperties): Html 
   invitations.length === 0 ? null : (
     <>
       <h2>Open invitations</h2>
-      <div class="card scroll">
-        <table>
-          <TableHead
-            caption="Open invitations, newest first"
-            columns={["For", ["Created", "wide"], "Expires", ["Action", "hidden"]]}
-          />
-          <tbody>{invitations.map((invitation) => invitationRow(context, invitation))}</tbody>
-        </table>
-      </div>
+      <CardTable
+        caption="Open invitations, newest first"
+        columns={["For", ["Created", "wide"], "Expires", ["Action", "hidden"]]}
+        scrolls
+      >
+        {invitations.map((invitation) => invitationRow(context, invitation))}
+      </CardTable>
     </>
   );
 
@@ -203,18 +195,16 @@ function membersView(context: Context, { members, invitations }: MembersData, st
       </p>
       <div class="spaced">
         <Notice notices={NOTICES} name={notice} />
-
         <FormError message={message} />
         {link ? freshLink(link) : null}
-        <div class="card scroll">
-          <table class="stacked">
-            <TableHead
-              caption="Members by name"
-              columns={["Member", "Role", ["Last active", "wide"], ["Action", "hidden"]]}
-            />
-            <tbody>{members.map((member) => memberRow(context, member))}</tbody>
-          </table>
-        </div>
+        <CardTable
+          caption="Members by name"
+          columns={["Member", "Role", ["Last active", "wide"], ["Action", "hidden"]]}
+          kind="stacked"
+          scrolls
+        >
+          {members.map((member) => memberRow(context, member))}
+        </CardTable>
       </div>
       {role === "owner" ? (
         <>

@@ -6,7 +6,6 @@ import { Bars } from "../../../src/web/components/bars.tsx";
 import { Gates } from "../../../src/web/components/gates.tsx";
 import { Legend } from "../../../src/web/components/legend.tsx";
 import { OutcomeDays } from "../../../src/web/components/outcome_days.tsx";
-import { Empty, FirstReportLink } from "../../../src/web/components/empty.tsx";
 import { Evidence, FULL, History } from "../../../src/web/components/failure.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText, StatusFilter } from "../../../src/web/components/filters.tsx";
 import {
@@ -17,17 +16,16 @@ import {
   Field,
   FormError,
   Hidden,
+  Notice,
+  noticeParameter,
   Options,
   Select,
 } from "../../../src/web/components/form.tsx";
 import { countedLoss, DangerZone, DeletionForm } from "../../../src/web/components/deletion.tsx";
 import { LogLines, LogText, readLogLines } from "../../../src/web/components/log.tsx";
-import { Notice, noticeParameter } from "../../../src/web/components/notice.tsx";
-import { Pager } from "../../../src/web/components/pager.tsx";
+import { Empty, FirstReportLink, Pager, TableHead, TeamList } from "../../../src/web/components/list.tsx";
 import { Mark, Tag, wordOf } from "../../../src/web/components/status.tsx";
 import { Strip } from "../../../src/web/components/strip.tsx";
-import { TableHead } from "../../../src/web/components/table_head.tsx";
-import { TeamList } from "../../../src/web/components/team_list.tsx";
 import { Terminal } from "../../../src/web/components/terminal.tsx";
 import { Breakable, Commit, External } from "../../../src/web/components/text.tsx";
 import { toAutomation } from "../../../src/web/pages/automations/fields.tsx";

@@ -13,11 +13,9 @@ import { type AutomationRun, runStatus } from "../../../schema/automation_runs.t
 import { automationPatch } from "../../../schema/automations.ts";
 import { mayBeEmpty } from "../../../schema/fields.ts";
 import { selectAutomationRuns } from "../../../store/automations.ts";
-import { Empty } from "../../components/empty.tsx";
+import { Empty, Pager, CardTable, toPagedRows } from "../../components/list.tsx";
 import { StatusFilter } from "../../components/filters.tsx";
-import { ActionForm, type Choice, Danger, FormError } from "../../components/form.tsx";
-import { Notice } from "../../components/notice.tsx";
-import { Pager, toPagedRows } from "../../components/pager.tsx";
+import { ActionForm, type Choice, Danger, FormError, Notice } from "../../components/form.tsx";
 import { toExact } from "../../components/text.tsx";
 import { tryForm } from "../../site/form_input.ts";
 import { SeeOther, type View, form, page } from "../../site/page.ts";
@@ -92,19 +90,9 @@ const Runs = ({ base, query: { status, cursor }, team, runs, now }: RunsProperti
           : "No runs match this status."}
       </Empty>
     ) : (
-      <div class="card">
-        <table>
-          <caption class="visually-hidden">Runs, newest first</caption>
-          <thead class="visually-hidden">
-            <tr>
-              <th scope="col">Status</th>
-              <th scope="col">Actions and cause</th>
-              <th scope="col">When</th>
-            </tr>
-          </thead>
-          <tbody>{runs.rows.map((run) => runRow(team, run, now))}</tbody>
-        </table>
-      </div>
+      <CardTable caption="Runs, newest first" columns={["Status", "Actions and cause", "When"]} hidesHead>
+        {runs.rows.map((run) => runRow(team, run, now))}
+      </CardTable>
     )}
     <Pager path={base} query={{ status, cursor }} cursor={runs.next} />
   </>

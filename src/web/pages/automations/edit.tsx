@@ -44,7 +44,6 @@ export function editors(
   const text = (
     <form class="fields fold-body" method="post" action={to}>
       <Csrf token={csrf} />
-
       <Field
         label="Automation as JSON"
         name="json"

@@ -97,7 +97,6 @@ const WhereFields = ({ fields, projects }: ProjectsProperties): Html => (
 release/**"
       hint="One pattern per line. * matches within a path segment, ** across segments; ! excludes matches of the patterns before it."
     />
-
     <Field
       label="Environments"
       name="environments"
@@ -108,7 +107,6 @@ release/**"
       kind="for-event"
       placeholder="production"
     />
-
     <Field
       label="Tasks"
       name="taskSlugs"
@@ -119,7 +117,6 @@ release/**"
       kind="for-event"
       placeholder="unit"
     />
-
     <Field
       label="Owners"
       name="owners"
@@ -131,7 +128,6 @@ release/**"
       placeholder="@acme/cart"
       hint="Owners of failed tests, as set on the tests or by the ownership file."
     />
-
     <Field
       label="Minimum number of failures"
       name="minFailed"
@@ -189,7 +185,6 @@ function ActionFields(properties: FieldsProperties & { index: number; integratio
         options={[...first, ...types.map((type) => [type, ACTION_WORDS[type]] as const)]}
         value={fields[name("type")] ?? (index === 0 ? "notify" : "")}
       />
-
       <Select
         label="Integration"
         {...field("integrationId")}
@@ -231,7 +226,6 @@ const BugActionFields = ({ field }: { field: ActionField }): Html => (
       kind="for-bug"
       hint="If empty, the event's description is used."
     />
-
     <Select
       label="Severity of the bug"
       {...withDefault(field("severity"), "major")}
@@ -244,7 +238,6 @@ const BugActionFields = ({ field }: { field: ActionField }): Html => (
 const StartActionFields = ({ field }: { field: ActionField }): Html => (
   <>
     <Field label="Tasks to start" {...field("tasks")} max={1000} isCode kind="for-start" placeholder="nightly, e2e" />
-
     <Field
       label="Key of the execution"
       {...field("key")}
@@ -254,7 +247,6 @@ const StartActionFields = ({ field }: { field: ActionField }): Html => (
       placeholder={"nightly-{date}"}
       hint={"CI uploads with the same key join the execution. {date} and {time} are replaced."}
     />
-
     <Field label="Environment" {...field("environment")} max={200} isCode kind="for-start" placeholder="staging" />
   </>
 );
@@ -268,7 +260,6 @@ const SearchActionFields = ({ field }: { field: ActionField }): Html => (
       kind="for-search"
       hint="Each probe runs the test once on one commit. 1 to 200."
     />
-
     <Field
       label="Maximum time in minutes"
       {...withDefault(field("maxMinutes"), "60")}
@@ -288,14 +279,12 @@ const QuarantineActionFields = ({ field }: { field: ActionField }): Html => (
       kind="for-quarantine"
       hint="How many tests of a project automations quarantine at the same time. 1 to 1,000."
     />
-
     <Field
       label="Maximum share of all tests, in percent"
       {...withDefault(field("maxShare"), "1")}
       kind="for-quarantine"
       hint="Of the tests on the default branch, 0.1 to 100. At 1 %, a project with fewer than 100 tests has no automatic quarantine."
     />
-
     <Field
       label="Days"
       {...withDefault(field("days"), "30")}

@@ -8,14 +8,12 @@ import type { AutomationRun } from "../../../schema/automation_runs.ts";
 import { uuid } from "../../../schema/fields.ts";
 import { type AutomationRow, selectAutomations, selectTeamProjects } from "../../../store/automations.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";
-import { Notice, noticeParameter } from "../../components/notice.tsx";
+import { Notice, noticeParameter } from "../../components/form.tsx";
+import { CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
-import { toPagedRows } from "../../components/pager.tsx";
-import { TeamList } from "../../components/team_list.tsx";
 import { Ago } from "../../components/text.tsx";
 import { type PageContext, type View, page } from "../../site/page.ts";
 import { type Choices, sentenceOf } from "./sentence.ts";
-import { TableHead } from "../../components/table_head.tsx";
 
 const MAX_ROWS = 50;
 
@@ -78,45 +76,34 @@ export const cursor = v.optional(uuid);
 type TableProperties = { base: Path; automations: readonly AutomationRow[]; choices: Choices; now: Date };
 
 const AutomationTable = ({ base, automations, choices, now }: TableProperties): Html => (
-  <div class="card">
-    <table>
-      <TableHead
-        caption="Automations, newest first"
-        columns={[["Status", "hidden"], "Automation", ["Last run", "wide"], ["When", "number"]]}
-      />
-      <tbody>
-        {automations.map((row) => (
-          <tr>
-            <td class="mark-cell">
-              <Mark
-                status={!row.enabled ? "cancelled" : row.lastRun ? MARKS[row.lastRun.status]! : "queued"}
-                word={false}
-              />
-              <span class="visually-hidden">
-                {!row.enabled ? "disabled" : row.lastRun ? wordOf(row.lastRun.status) : "never ran"}
-              </span>
-            </td>
-            <td class="long">
-              <a href={`${base}/${row.id}`}>
-                <b>{row.name}</b>
-              </a>
-              {row.enabled ? null : (
-                <>
-                  {" "}
-                  <Tag>disabled</Tag>
-                </>
-              )}{" "}
-              <span class="small soft">{sentenceOf(row, choices)}</span>
-            </td>
-            <td class="long wide soft">
-              {row.lastRun ? `${wordOf(row.lastRun.status)}: ${row.lastRun.reason}` : "never ran"}
-            </td>
-            <td class="number soft">{row.lastRun ? <Ago at={row.lastRun.createdAt} now={now} /> : "–"}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <CardTable
+    caption="Automations, newest first"
+    columns={[["Status", "hidden"], "Automation", ["Last run", "wide"], ["When", "number"]]}
+  >
+    {automations.map((row) => (
+      <tr>
+        <td class="mark-cell">
+          <Mark
+            status={!row.enabled ? "cancelled" : row.lastRun ? MARKS[row.lastRun.status]! : "queued"}
+            word={false}
+          />
+          <span class="visually-hidden">
+            {!row.enabled ? "disabled" : row.lastRun ? wordOf(row.lastRun.status) : "never ran"}
+          </span>
+        </td>
+        <td class="long">
+          <a href={`${base}/${row.id}`}>
+            <b>{row.name}</b>
+          </a>
+          {row.enabled ? null : [" ", <Tag>disabled</Tag>]} <span class="small soft">{sentenceOf(row, choices)}</span>
+        </td>
+        <td class="long wide soft">
+          {row.lastRun ? `${wordOf(row.lastRun.status)}: ${row.lastRun.reason}` : "never ran"}
+        </td>
+        <td class="number soft">{row.lastRun ? <Ago at={row.lastRun.createdAt} now={now} /> : "–"}</td>
+      </tr>
+    ))}
+  </CardTable>
 );
 
 type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined };

@@ -2,8 +2,8 @@
 
 import type { Html } from "../../../http/html.ts";
 import type { AutomationRun } from "../../../schema/automation_runs.ts";
+import { AgoCell } from "../../components/list.tsx";
 import { Mark } from "../../components/status.tsx";
-import { Ago } from "../../components/text.tsx";
 import { bugPath, executionPath, testPath } from "../../site/paths.ts";
 import { ACTION_WORDS } from "./sentence.ts";
 import { MARKS, wordOf } from "./list.tsx";
@@ -52,9 +52,7 @@ export function runRow(team: { id: string }, run: AutomationRun, now: Date): Htm
         <span class="small">{run.reason}</span>
         {results(team, run)}
       </td>
-      <td class="number soft">
-        <Ago at={run.createdAt} now={now} />
-      </td>
+      <AgoCell at={run.createdAt} now={now} />
     </tr>
   );
 }

@@ -14,7 +14,7 @@ import { selectOccurrences } from "../../../store/bug_occurrences.ts";
 import { selectExecutionNames } from "../../../store/execution_list.ts";
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Pager } from "../../components/pager.tsx";
+import { Pager } from "../../components/list.tsx";
 import { Mark, Tag, wordOf } from "../../components/status.tsx";
 import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
 import { type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
@@ -110,12 +110,7 @@ const bugTitle = ({ bug, into }: Pick<BugData, "bug" | "into">, projectId: strin
   <>
     <p class="over">
       Bug {bug.number}: {bugHeadline(bug)}
-      {bug.sample ? (
-        <>
-          {" "}
-          <Tag>sample</Tag>
-        </>
-      ) : null}
+      {bug.sample ? [" ", <Tag>sample</Tag>] : null}
     </p>
     <h1>
       <Mark status={isRegressed(bug) ? "regressed" : bug.status} word={false} /> {bug.title}

@@ -12,6 +12,7 @@ import { type SearchProbe, searchLimits } from "../../../schema/culprit_searches
 import { type NewestSearchRow, selectNewestSearch } from "../../../store/culprit_searches.ts";
 import { PROBE_WORDS, waitingWords } from "../../../wording/culprit.ts";
 import { counted } from "../../../wording/numbers.ts";
+import { TableHead } from "../../components/list.tsx";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
@@ -19,7 +20,6 @@ import { form, SeeOther } from "../../site/page.ts";
 import { bugPath, taskPath } from "../../site/paths.ts";
 import { write } from "../../site/write.ts";
 import { onePath, STILL_OPEN } from "./shared.tsx";
-import { TableHead } from "../../components/table_head.tsx";
 
 export type BugSearch = { search: NewestSearchRow; probes: SearchProbe[] };
 

@@ -36,7 +36,6 @@ export function statusForms(path: Path, bug: BugReportDetail, me: string, csrf: 
           <form class="fields card padded" method="post" action={to}>
             <Csrf token={csrf} />
             {state("resolved")}
-
             <label>
               Fixed in commit (optional)
               <input name="fixedInCommit" maxlength={200} value={fixedInCommit ?? ""} />
@@ -50,17 +49,13 @@ export function statusForms(path: Path, bug: BugReportDetail, me: string, csrf: 
       ) : (
         <ActionForm action={to} csrf={csrf} label="Reopen" kind="main" fields={state("open")} />
       )}
-
       {status === "open" ? (
         <ActionForm action={to} csrf={csrf} label="Start" fields={state("in_progress")} />
       ) : status === "in_progress" ? (
         <ActionForm action={to} csrf={csrf} label="Stop progress" fields={state("open")} />
       ) : null}
-
       {isLive ? <ActionForm action={to} csrf={csrf} label="Ignore" fields={state("ignored")} /> : null}
-
       {assignee === me ? null : <ActionForm action={`${path}/take`} csrf={csrf} label="Assign to me" />}
-
       <a class="button" href={`${path}/merge`}>
         Merge…
       </a>

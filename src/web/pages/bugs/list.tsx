@@ -12,10 +12,9 @@ import { type BugReportRow, countOpenBugs, selectBugByNumber, selectBugReports }
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { selectOwners, selectTaskSlugs } from "../../../store/filter_options.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { Empty } from "../../components/empty.tsx";
+import { Empty, Pager } from "../../components/list.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
 import { type Choice, Csrf } from "../../components/form.tsx";
-import { Pager } from "../../components/pager.tsx";
 import { Mark, wordOf } from "../../components/status.tsx";
 import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
 import { type PageContext, type ProjectRef, SeeOther, type View, form, page } from "../../site/page.ts";

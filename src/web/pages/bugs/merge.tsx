@@ -6,10 +6,9 @@ import { mergeBugs } from "../../../operations/bugs/bug_reports.ts";
 import { mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { type BugState, selectBugByNumber, selectBugReports } from "../../../store/bug_reports.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Empty } from "../../components/empty.tsx";
+import { Empty, MarkCell, CardTable } from "../../components/list.tsx";
 import { FilterText } from "../../components/filters.tsx";
 import { ActionForm } from "../../components/form.tsx";
-import { Mark } from "../../components/status.tsx";
 import { type PageContext, type ProjectRef, SeeOther, type View, form, page } from "../../site/page.ts";
 import { bugPath } from "../../site/paths.ts";
 import { write } from "../../site/write.ts";
@@ -50,34 +49,27 @@ type MergeData = Awaited<ReturnType<typeof loadMerge>>;
 type ChoicesProperties = { projectId: string; action: Path; csrf: string; choices: readonly Choice[] };
 
 const Choices = ({ projectId, action, csrf, choices }: ChoicesProperties): Html => (
-  <div class="card">
-    <table>
-      <caption class="visually-hidden">Bugs to merge into</caption>
-      <tbody>
-        {choices.map((other) => (
-          <tr>
-            <td class="mark-cell">
-              <Mark status={other.status} />
-            </td>
-            <td class="long">
-              <a href={bugPath(projectId, other.id)}>
-                <b>Bug {other.number}</b> {other.title}
-              </a>
-            </td>
-            <td class="number">
-              <ActionForm
-                action={action}
-                csrf={csrf}
-                label={`Merge into bug ${other.number}`}
-                kind="danger"
-                fields={<input type="hidden" name="into" value={other.id} />}
-              />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <CardTable caption="Bugs to merge into">
+    {choices.map((other) => (
+      <tr>
+        <MarkCell status={other.status} />
+        <td class="long">
+          <a href={bugPath(projectId, other.id)}>
+            <b>Bug {other.number}</b> {other.title}
+          </a>
+        </td>
+        <td class="number">
+          <ActionForm
+            action={action}
+            csrf={csrf}
+            label={`Merge into bug ${other.number}`}
+            kind="danger"
+            fields={<input type="hidden" name="into" value={other.id} />}
+          />
+        </td>
+      </tr>
+    ))}
+  </CardTable>
 );
 
 function mergeView({ project, query: { q }, csrf }: Context, { bug, choices }: MergeData): View {

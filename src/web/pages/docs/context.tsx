@@ -153,7 +153,6 @@ export function choice({ projects, project, isSignedIn }: DocsContext, path: Pat
             ))}
           </select>
         </label>
-
         <button>Apply</button>
       </form>
       <p class="hint">The examples contain the ids of this project. {key}</p>

@@ -14,10 +14,8 @@ import { refuseAbsent } from "../../../schema/refusal.ts";
 import type { Seal } from "../../../secrets/seal.ts";
 import { type VariableRow, selectEnvironment, selectVariables } from "../../../store/environments.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Empty } from "../../components/empty.tsx";
-import { Danger, FormError } from "../../components/form.tsx";
-import { Notice } from "../../components/notice.tsx";
-import { Pager, toPagedRows } from "../../components/pager.tsx";
+import { Empty, Pager, toPagedRows } from "../../components/list.tsx";
+import { Danger, FormError, Notice } from "../../components/form.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { tryForm } from "../../site/form_input.ts";
 import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
@@ -84,7 +82,6 @@ function EnvironmentFacts({ teamId, environment }: FactsProperties): Html {
           <Breakable text={url} />
         </a>
       ) : null}
-
       <span>{counted(environment.variableCount, "variable")}</span>
       <a href={`/teams/${teamId}/environments`}>All environments</a>
     </div>

@@ -7,15 +7,12 @@ import { createEnvironment } from "../../../operations/projects/environments.ts"
 import type { Role } from "../../../schema/accounts.ts";
 import { type Environment, newEnvironment } from "../../../schema/environments.ts";
 import { selectEnvironments } from "../../../store/environments.ts";
-import { Csrf, Field, FormError } from "../../components/form.tsx";
-import { Notice, noticeParameter } from "../../components/notice.tsx";
-import { type PagedRows, toPagedRows } from "../../components/pager.tsx";
-import { TeamList } from "../../components/team_list.tsx";
-import { Ago, Breakable } from "../../components/text.tsx";
+import { AgoCell, type PagedRows, CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
+import { Csrf, Field, FormError, Notice, noticeParameter } from "../../components/form.tsx";
+import { Breakable } from "../../components/text.tsx";
 import { toLines, tryForm } from "../../site/form_input.ts";
 import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
-import { TableHead } from "../../components/table_head.tsx";
 
 const MAX_ROWS = 50;
 
@@ -66,7 +63,6 @@ export const toFields = ({ slug, name, baseUrl, description }: Environment): Set
 export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, button: string): Html => (
   <form class="fields card padded" method="post" action={to}>
     <Csrf token={csrf} />
-
     <Field
       label="Slug"
       name="slug"
@@ -77,7 +73,6 @@ export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, but
       placeholder="staging"
       hint="The name in uploads and executions: lower-case letters, digits, - and _."
     />
-
     <Field
       label="Name"
       name="name"
@@ -86,7 +81,6 @@ export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, but
       placeholder="Staging"
       hint="The display name. If empty, the slug is used."
     />
-
     <Field
       label="Address"
       name="baseUrl"
@@ -96,7 +90,6 @@ export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, but
       placeholder="https://staging.example.com"
       hint="Runners pass it to tests as the base URL."
     />
-
     <Field label="Description" name="description" value={fields.description} type="area" rows={2} max={10_000} />
     <div>
       <button class="main">{button}</button>
@@ -107,31 +100,24 @@ export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, but
 type TableProperties = { base: Path; environments: readonly Environment[]; now: Date };
 
 const EnvironmentTable = ({ base, environments, now }: TableProperties): Html => (
-  <div class="card">
-    <table>
-      <TableHead
-        caption="Environments"
-        columns={["Environment", ["Address", "wide"], ["Variables", "number"], ["Changed", "number", "wide"]]}
-      />
-      <tbody>
-        {environments.map((row) => (
-          <tr>
-            <td class="long">
-              <a href={`${base}/${row.id}`}>
-                <b>{row.name}</b>
-              </a>{" "}
-              <code class="soft">{row.slug}</code>
-            </td>
-            <td class="long wide soft">{row.baseUrl === null ? "–" : <Breakable text={row.baseUrl} />}</td>
-            <td class="number">{row.variableCount}</td>
-            <td class="number soft wide">
-              <Ago at={row.updatedAt} now={now} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <CardTable
+    caption="Environments"
+    columns={["Environment", ["Address", "wide"], ["Variables", "number"], ["Changed", "number", "wide"]]}
+  >
+    {environments.map((row) => (
+      <tr>
+        <td class="long">
+          <a href={`${base}/${row.id}`}>
+            <b>{row.name}</b>
+          </a>{" "}
+          <code class="soft">{row.slug}</code>
+        </td>
+        <td class="long wide soft">{row.baseUrl === null ? "–" : <Breakable text={row.baseUrl} />}</td>
+        <td class="number">{row.variableCount}</td>
+        <AgoCell at={row.updatedAt} now={now} kind="number soft wide" />
+      </tr>
+    ))}
+  </CardTable>
 );
 
 type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined };

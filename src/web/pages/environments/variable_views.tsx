@@ -3,10 +3,10 @@
 import type { Html, Path } from "../../../http/html.ts";
 import type { Role } from "../../../schema/accounts.ts";
 import type { Variable } from "../../../schema/environments.ts";
+import { CardTable } from "../../components/list.tsx";
 import { Checkbox, Csrf, Danger, Field, FormError } from "../../components/form.tsx";
 import { Tag } from "../../components/status.tsx";
 import { Breakable, toExact } from "../../components/text.tsx";
-import { TableHead } from "../../components/table_head.tsx";
 
 /** `isSealed` marks a value that cannot be decrypted. */
 export type ShownVariable = Variable & { isSealed?: true };
@@ -16,46 +16,41 @@ export type EnteredVariable = { name: string; value: string; secret: boolean };
 
 export function variableTable(base: Path, csrf: string, role: Role, variables: readonly ShownVariable[]): Html {
   return (
-    <div class="card">
-      <table>
-        <TableHead caption="Variables" columns={["Name", "Value", role === "owner" && ["Change", "hidden"]]} />
-        <tbody>
-          {variables.map(({ name, secret, value, updatedAt, isSealed }) => (
-            <tr>
-              <th scope="row" class="long ink">
-                <code>
-                  <Breakable text={name} />
-                </code>
-              </th>
-              <td class="long">
-                {isSealed ? (
-                  <span class="failed">cannot be decrypted; set it again</span>
-                ) : secret ? (
-                  <Tag>secret</Tag>
-                ) : (
-                  <code class="lines">{value === "" ? <span class="soft">empty</span> : value}</code>
-                )}{" "}
-                <span class="small soft">set on {toExact(updatedAt)}</span>
-              </td>
-              {role === "owner" ? (
-                <td class="number">
-                  <Danger
-                    action={`${base}/variables/${name}/delete`}
-                    csrf={csrf}
-                    label={
-                      <>
-                        Delete<span class="visually-hidden"> {name}</span>
-                      </>
-                    }
-                    loss={secret ? "The value cannot be recovered." : "New executions do not receive it."}
-                  />
-                </td>
-              ) : null}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <CardTable caption="Variables" columns={["Name", "Value", role === "owner" && ["Change", "hidden"]]}>
+      {variables.map(({ name, secret, value, updatedAt, isSealed }) => (
+        <tr>
+          <th scope="row" class="long ink">
+            <code>
+              <Breakable text={name} />
+            </code>
+          </th>
+          <td class="long">
+            {isSealed ? (
+              <span class="failed">cannot be decrypted; set it again</span>
+            ) : secret ? (
+              <Tag>secret</Tag>
+            ) : (
+              <code class="lines">{value === "" ? <span class="soft">empty</span> : value}</code>
+            )}{" "}
+            <span class="small soft">set on {toExact(updatedAt)}</span>
+          </td>
+          {role === "owner" ? (
+            <td class="number">
+              <Danger
+                action={`${base}/variables/${name}/delete`}
+                csrf={csrf}
+                label={
+                  <>
+                    Delete<span class="visually-hidden"> {name}</span>
+                  </>
+                }
+                loss={secret ? "The value cannot be recovered." : "New executions do not receive it."}
+              />
+            </td>
+          ) : null}
+        </tr>
+      ))}
+    </CardTable>
   );
 }
 
@@ -71,7 +66,6 @@ export const VariableForm = ({
     <Csrf token={csrf} />
     <h3>Add or change a variable</h3>
     <FormError message={problem} />
-
     <Field
       label="Name"
       name="name"
@@ -82,9 +76,7 @@ export const VariableForm = ({
       isCode
       placeholder="DATABASE_URL"
     />
-
     <Field label="Value" name="value" value={entered?.secret ? "" : entered?.value} type="area" rows={3} isCode />
-
     <Checkbox label="Secret: the value cannot be viewed again" name="secret" checked={entered?.secret ?? true} />
     <div>
       <button class="main">Save variable</button>
@@ -97,7 +89,6 @@ export const PasteForm = ({ base, csrf, problem }: FormProperties): Html => (
     <Csrf token={csrf} />
     <h3>Paste a .env file</h3>
     <FormError message={problem} />
-
     <Field
       label="Lines of NAME=value"
       name="text"
@@ -107,9 +98,7 @@ export const PasteForm = ({ base, csrf, problem }: FormProperties): Html => (
       isCode
       placeholder={"API_TOKEN=…\nBROWSER=firefox"}
     />
-
     <Checkbox label="All are secrets" name="secret" checked />
-
     <Checkbox label="Delete variables that are not in the file" name="replace" checked={false} />
     <div>
       <button>Save variables</button>

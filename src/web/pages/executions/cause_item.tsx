@@ -248,34 +248,26 @@ const FailureItem = ({
     <a href={testPath(context.projectId, failure.testCaseId)}>
       {isSingle(cause) ? "Test history" : <Breakable text={shownTaskTitle(failure)} />}
     </a>
-    {failure.file === null ? null : (
-      <>
-        {" "}
-        <code class="soft">
-          <Breakable text={failure.file} />
-          {failure.line === null ? null : `:${failure.line}`}
-        </code>
-      </>
-    )}
-    {blameOf(failure) === blameOf(first) ? null : (
-      <>
-        {" "}
-        <Tag>{SECTIONS[blameOf(failure)]!.tag}</Tag>
-      </>
-    )}
-    {failure.owners.length === 0 || owners.length === failure.owners.length ? null : (
-      <>
-        {" "}
-        <span class="soft">{failure.owners.join(", ")}</span>
-      </>
-    )}
-    {failure.host === null || failure.host === onlyHost ? null : (
-      <>
-        {" "}
-        <span class="soft">
-          on <Breakable text={failure.host} />
-        </span>
-      </>
-    )}
+    {failure.file === null
+      ? null
+      : [
+          " ",
+          <code class="soft">
+            <Breakable text={failure.file} />
+            {failure.line === null ? null : `:${failure.line}`}
+          </code>,
+        ]}
+    {blameOf(failure) === blameOf(first) ? null : [" ", <Tag>{SECTIONS[blameOf(failure)]!.tag}</Tag>]}
+    {failure.owners.length === 0 || owners.length === failure.owners.length
+      ? null
+      : [" ", <span class="soft">{failure.owners.join(", ")}</span>]}
+    {failure.host === null || failure.host === onlyHost
+      ? null
+      : [
+          " ",
+          <span class="soft">
+            on <Breakable text={failure.host} />
+          </span>,
+        ]}
   </li>
 );

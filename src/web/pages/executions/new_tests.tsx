@@ -4,8 +4,8 @@ import type { Html } from "../../../http/html.ts";
 import type { TimedExecutionRow } from "../../../store/execution_list.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { newTestWords } from "../../../wording/verification.ts";
-import { Mark } from "../../components/status.tsx";
 import { testPath } from "../../site/paths.ts";
+import { MarkCell, CardTable } from "../../components/list.tsx";
 
 const MARK_OF: Record<string, string> = { inconclusive: "incomplete" };
 
@@ -20,26 +20,19 @@ export function NewTests({ projectId, execution }: { projectId: string; executio
       <h2>
         New tests <small>run again after the execution; the results count nowhere else</small>
       </h2>
-      <div class="card">
-        <table>
-          <caption class="visually-hidden">New tests and their further runs</caption>
-          <tbody>
-            {sorted.map((test) => (
-              <tr>
-                <td class="mark-cell">
-                  <Mark status={MARK_OF[test.status] ?? test.status} />
-                </td>
-                <td class="long">
-                  <a href={`${testPath(projectId, test.testCase.testCaseId)}#verifications`}>
-                    {shownCaseTitle(test.testCase)}
-                  </a>
-                </td>
-                <td class="long">{newTestWords(test)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable caption="New tests and their further runs">
+        {sorted.map((test) => (
+          <tr>
+            <MarkCell status={MARK_OF[test.status] ?? test.status} />
+            <td class="long">
+              <a href={`${testPath(projectId, test.testCase.testCaseId)}#verifications`}>
+                {shownCaseTitle(test.testCase)}
+              </a>
+            </td>
+            <td class="long">{newTestWords(test)}</td>
+          </tr>
+        ))}
+      </CardTable>
     </>
   );
 }

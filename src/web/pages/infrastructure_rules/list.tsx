@@ -16,17 +16,14 @@ import {
   selectInfrastructureShares,
 } from "../../../store/infrastructure_rules.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
+import { AgoCell, CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
 import { DayBars } from "../../components/day_bars.tsx";
-import { FormError } from "../../components/form.tsx";
-import { Notice, noticeParameter } from "../../components/notice.tsx";
-import { toPagedRows } from "../../components/pager.tsx";
-import { TeamList } from "../../components/team_list.tsx";
-import { Ago, External, toPercent } from "../../components/text.tsx";
+import { FormError, Notice, noticeParameter } from "../../components/form.tsx";
+import { External, toPercent } from "../../components/text.tsx";
 import { tryForm } from "../../site/form_input.ts";
 import { form, page, type PageContext, SeeOther, type View } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
 import { EMPTY_RULE, type RuleFields, ruleFields, RuleForm, ruleWords, toRule, TrialResult, tryRule } from "./form.tsx";
-import { TableHead } from "../../components/table_head.tsx";
 
 const MAX_ROWS = 50;
 
@@ -49,30 +46,23 @@ type ListState = {
 type TableProperties = { base: Path; rules: readonly InfrastructureRule[]; now: Date };
 
 const RuleTable = ({ base, rules, now }: TableProperties): Html => (
-  <div class="card">
-    <table>
-      <TableHead
-        caption="Infrastructure rules, in the order in which they are tried"
-        columns={["Rule", "A failure", ["Changed", "number", "wide"]]}
-      />
-      <tbody>
-        {rules.map((rule) => (
-          <tr>
-            <td class="long">
-              <a href={`${base}/${rule.id}`}>
-                <b>{rule.name}</b>
-              </a>{" "}
-              {rule.url === null ? null : <External href={rule.url} of={<>About</>} />}
-            </td>
-            <td class="long">{ruleWords(rule)}</td>
-            <td class="number soft wide">
-              <Ago at={rule.updatedAt} now={now} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <CardTable
+    caption="Infrastructure rules, in the order in which they are tried"
+    columns={["Rule", "A failure", ["Changed", "number", "wide"]]}
+  >
+    {rules.map((rule) => (
+      <tr>
+        <td class="long">
+          <a href={`${base}/${rule.id}`}>
+            <b>{rule.name}</b>
+          </a>{" "}
+          {rule.url === null ? null : <External href={rule.url} of={<>About</>} />}
+        </td>
+        <td class="long">{ruleWords(rule)}</td>
+        <AgoCell at={rule.updatedAt} now={now} kind="number soft wide" />
+      </tr>
+    ))}
+  </CardTable>
 );
 
 const SHARE_DAYS = 30;
@@ -86,38 +76,27 @@ const Shares = ({ shares, now }: { shares: readonly InfrastructureShare[]; now: 
       <h2 id="trend">
         Failures of the infrastructure <small>last {SHARE_DAYS} days</small>
       </h2>
-      <div class="card">
-        <table>
-          <TableHead
-            caption="Failures that match a rule, by project"
-            columns={["Project", ["Share", "number"], ["By day", "wide"]]}
-          />
-          <tbody>
-            {shares.map(({ projectId, name, failures, matched, days }) => (
-              <tr>
-                <td class="long">
-                  <a href={`/projects/${projectId}`}>{name}</a>
-                </td>
-                <td class="number">
-                  {toPercent(matched / failures)}{" "}
-                  <span class="small soft">
-                    {toCount(matched)} of {counted(failures, "failure")}
-                  </span>
-                </td>
-                <td class="wide">
-                  <DayBars
-                    figures={new Map(Object.entries(days))}
-                    days={SHARE_DAYS}
-                    now={now}
-                    height={18}
-                    noun="failure"
-                  />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable
+        caption="Failures that match a rule, by project"
+        columns={["Project", ["Share", "number"], ["By day", "wide"]]}
+      >
+        {shares.map(({ projectId, name, failures, matched, days }) => (
+          <tr>
+            <td class="long">
+              <a href={`/projects/${projectId}`}>{name}</a>
+            </td>
+            <td class="number">
+              {toPercent(matched / failures)}{" "}
+              <span class="small soft">
+                {toCount(matched)} of {counted(failures, "failure")}
+              </span>
+            </td>
+            <td class="wide">
+              <DayBars figures={new Map(Object.entries(days))} days={SHARE_DAYS} now={now} height={18} noun="failure" />
+            </td>
+          </tr>
+        ))}
+      </CardTable>
     </>
   );
 

@@ -62,7 +62,6 @@ function createForm({ team, csrf }: ViewContext, kind: Kind, values: FormValues,
       <form class="fields card padded top" method="post" action={`${base}/new`}>
         <Csrf token={csrf} />
         <input type="hidden" name="kind" value={kind} />
-
         <Field
           label="Name"
           name="name"
@@ -71,7 +70,6 @@ function createForm({ team, csrf }: ViewContext, kind: Kind, values: FormValues,
           placeholder={name}
           hint={`The name of the integration. If empty: ${kind}.`}
         />
-
         {configForm(kind, values.config, "new")}
         <div>
           <button class="main">Create integration</button>

@@ -8,14 +8,11 @@ import { uuid } from "../../../schema/fields.ts";
 import type { Integration } from "../../../schema/integrations.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Notice, noticeParameter } from "../../components/notice.tsx";
-import { Mark } from "../../components/status.tsx";
-import { type PagedRows, toPagedRows } from "../../components/pager.tsx";
-import { TeamList } from "../../components/team_list.tsx";
+import { Notice, noticeParameter } from "../../components/form.tsx";
+import { MarkCell, type PagedRows, CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
 import { Ago } from "../../components/text.tsx";
 import { type PageContext, type View, page } from "../../site/page.ts";
 import { KIND_NAMES } from "./fields.tsx";
-import { TableHead } from "../../components/table_head.tsx";
 
 const MAX_ROWS = 50;
 
@@ -61,9 +58,7 @@ function IntegrationRow({ base, row, now }: { base: Path; row: Integration; now:
   const { status, text } = stateOf(row);
   return (
     <tr>
-      <td class="mark-cell">
-        <Mark status={status} word={false} />
-      </td>
+      <MarkCell status={status} word={false} />
       <td class="long">
         <a href={`${base}/${row.id}`}>
           <b>{row.name}</b>
@@ -82,19 +77,14 @@ function IntegrationRow({ base, row, now }: { base: Path; row: Integration; now:
 type TableProperties = { base: Path; integrations: readonly Integration[]; now: Date };
 
 const IntegrationTable = ({ base, integrations, now }: TableProperties): Html => (
-  <div class="card">
-    <table>
-      <TableHead
-        caption="Integrations, newest first"
-        columns={[["Status", "hidden"], "Integration", ["State", "wide"], ["Last delivery", "number"]]}
-      />
-      <tbody>
-        {integrations.map((row) => (
-          <IntegrationRow base={base} row={row} now={now} />
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <CardTable
+    caption="Integrations, newest first"
+    columns={[["Status", "hidden"], "Integration", ["State", "wide"], ["Last delivery", "number"]]}
+  >
+    {integrations.map((row) => (
+      <IntegrationRow base={base} row={row} now={now} />
+    ))}
+  </CardTable>
 );
 
 type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined };

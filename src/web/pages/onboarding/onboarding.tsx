@@ -17,6 +17,7 @@ import { countSample } from "../../../store/onboarding.ts";
 import { selectFirstBuild } from "../../../store/overview.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { executionName } from "../../../wording/execution_name.ts";
+import { CardTable } from "../../components/list.tsx";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
@@ -111,12 +112,7 @@ const onboardingPage = page(path, { access: "viewer", query }, async (context) =
         <h2>
           {completed ? "All done" : "Step by step"} <small>completed automatically</small>
         </h2>
-        <div class="card">
-          <table>
-            <caption class="visually-hidden">Steps to set up the project</caption>
-            <tbody>{steps.map((step) => stepRow(step, shown))}</tbody>
-          </table>
-        </div>
+        <CardTable caption="Steps to set up the project">{steps.map((step) => stepRow(step, shown))}</CardTable>
       </div>
       {role === "viewer" ? null : (
         <div class="actions">

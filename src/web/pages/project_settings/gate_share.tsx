@@ -5,8 +5,8 @@ import { readGatePreviews } from "../../../operations/projects/gate_preview.ts";
 import { GATE_SHARES, type GatePreview } from "../../../schema/gate.ts";
 import type { Sql } from "../../../database/connect.ts";
 import { toCount } from "../../../wording/numbers.ts";
+import { TableHead } from "../../components/list.tsx";
 import { Csrf } from "../../components/form.tsx";
-import { TableHead } from "../../components/table_head.tsx";
 
 export const CHOICES = ["strict", "normal", "own"] as const;
 type Choice = (typeof CHOICES)[number];

@@ -70,7 +70,6 @@ export const keyPage = page("/projects/:projectId/settings/key", { access: "memb
       <Csrf token={csrf} />
       {replaces}
       <button class={kind}>{label}</button>
-
       <a class="button" href={path}>
         Cancel
       </a>
@@ -147,7 +146,6 @@ export const keyForm = form(
           <a class="button main" href={`/projects/${project.id}/onboarding`}>
             Continue to the first report
           </a>
-
           <a class="button" href={`/projects/${project.id}/settings`}>
             Back to settings
           </a>

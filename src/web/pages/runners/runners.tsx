@@ -14,8 +14,7 @@ import {
   updateRunnerPause,
 } from "../../../store/runners.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Empty } from "../../components/empty.tsx";
-import { Pager } from "../../components/pager.tsx";
+import { Empty, Pager } from "../../components/list.tsx";
 import { Mark } from "../../components/status.tsx";
 import { idAndNameCursor } from "../../site/cursor.ts";
 import { type Page, type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";

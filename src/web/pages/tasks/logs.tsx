@@ -6,7 +6,7 @@ import { plainText, Reply } from "../../../request/reply.ts";
 import { hasEnded } from "../../../rules/execution.ts";
 import { text, uuid } from "../../../schema/fields.ts";
 import { executionName } from "../../../wording/execution_name.ts";
-import { Empty } from "../../components/empty.tsx";
+import { Empty } from "../../components/list.tsx";
 import { LogLines, MAX_LOG_LINES, readLogLines } from "../../components/log.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { type Page, type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";

@@ -5,10 +5,9 @@ import type { Path } from "../../../http/html.ts";
 import { text } from "../../../schema/fields.ts";
 import { selectTeamKeys } from "../../../store/keys.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
+import { Empty, Pager } from "../../components/list.tsx";
 import { DangerZone } from "../../components/deletion.tsx";
-import { Csrf, Field, FormError } from "../../components/form.tsx";
-import { Notice, noticeParameter } from "../../components/notice.tsx";
-import { Pager } from "../../components/pager.tsx";
+import { Csrf, Field, FormError, Notice, noticeParameter } from "../../components/form.tsx";
 import { idAndNameCursor } from "../../site/cursor.ts";
 import { type View, page } from "../../site/page.ts";
 import { type ViewContext, keyTable, projectTable } from "./tables.tsx";
@@ -56,9 +55,7 @@ export async function settings(
       </p>
       <h2 id="projects">Projects</h2>
       {rows.length === 0 ? (
-        <div class="card empty">
-          <p>No projects yet.{role === "owner" ? " Create one below." : " Owners of the team create them."}</p>
-        </div>
+        <Empty>No projects yet.{role === "owner" ? " Create one below." : " Owners of the team create them."}</Empty>
       ) : (
         projectTable(rows, now)
       )}
@@ -68,7 +65,6 @@ export async function settings(
           <FormError message={text("project")} />
           <form class="line" method="post" action={`${base}/projects`}>
             <Csrf token={csrf} />
-
             <Field
               label="Name of the new project"
               name="name"
@@ -77,7 +73,6 @@ export async function settings(
               placeholder="shop"
               value={problem?.of === "project" ? value : ""}
             />
-
             <button>Create project</button>
           </form>
         </>

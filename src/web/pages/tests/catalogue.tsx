@@ -15,10 +15,9 @@ import { selectOwners, selectTaskSlugs } from "../../../store/filter_options.ts"
 import { type ProjectCounts, selectTally } from "../../../store/overview.ts";
 import { selectTestCases } from "../../../store/test_cases.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
-import { Empty, FirstReportLink } from "../../components/empty.tsx";
+import { Empty, FirstReportLink, Pager } from "../../components/list.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
 import { type Choice, Csrf } from "../../components/form.tsx";
-import { Pager } from "../../components/pager.tsx";
 import { Mark } from "../../components/status.tsx";
 import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
 import { type PageContext, type ProjectRef, SeeOther, type View, form, page } from "../../site/page.ts";

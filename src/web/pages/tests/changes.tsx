@@ -64,7 +64,6 @@ export function careForms(base: Path, test: TestCaseRow, { csrf, now, verifyForm
             Why
             <input name="reason" maxlength={1000} required value={quarantine?.reason ?? ""} />
           </label>
-
           <label>
             Until the end of the day (UTC); if empty, no end date
             <input
@@ -84,7 +83,6 @@ export function careForms(base: Path, test: TestCaseRow, { csrf, now, verifyForm
         <summary class="button">{owner === null ? "Set owner" : "Change owner"}</summary>
         <form class="fields card padded" method="post" action={`${base}/owner`}>
           <Csrf token={csrf} />
-
           <label>
             Owner (empty: by the ownership file)
             <input name="owner" maxlength={200} value={owner ?? ""} />

@@ -26,10 +26,9 @@ import { type HistoryRow, type TestCaseRow, selectTestCase } from "../../../stor
 import { selectVerifications } from "../../../store/verifications.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { Empty } from "../../components/empty.tsx";
+import { Empty, Pager } from "../../components/list.tsx";
 import { FilterBar, FilterSelect, FilterText } from "../../components/filters.tsx";
 import type { Choice } from "../../components/form.tsx";
-import { Pager } from "../../components/pager.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { PART, readCursor } from "../../site/cursor.ts";

@@ -10,14 +10,14 @@ import { selectTestCase, type TestCaseRow } from "../../../store/test_cases.ts";
 import { selectVerification, type VerificationRow } from "../../../store/verifications.ts";
 import { toCount } from "../../../wording/numbers.ts";
 import { stopWords, verificationWords } from "../../../wording/verification.ts";
+import { AgoCell, CardTable } from "../../components/list.tsx";
 import { ActionForm, Csrf } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
-import { Ago, Commit } from "../../components/text.tsx";
+import { Commit } from "../../components/text.tsx";
 import { form, SeeOther } from "../../site/page.ts";
 import { executionPath, testPath } from "../../site/paths.ts";
 import { write } from "../../site/write.ts";
 import { onePath } from "./changes.tsx";
-import { TableHead } from "../../components/table_head.tsx";
 
 /** Number of verifications on the page of a test. */
 export const SHOWN_VERIFICATIONS = 5;
@@ -108,39 +108,29 @@ export function Verifications({ projectId, base, verifications, csrf, now }: Lis
   return (
     <>
       <h2 id="verifications">Verifications</h2>
-      <div class="card">
-        <table>
-          <TableHead
-            caption="Verifications of this test"
-            columns={["Status", "Result", "Commit", ["Begun", "number"]]}
-          />
-          <tbody>
-            {verifications.slice(0, SHOWN_VERIFICATIONS).map((one) => (
-              <tr>
-                <td>
-                  <Mark status={MARK_OF[one.status]} word={false} /> {STATUS_WORDS[one.status]}
-                  {one.status === "running" && csrf !== undefined ? (
-                    <ActionForm action={`${base}/verifications/${one.id}/cancel`} csrf={csrf} label="Cancel" />
-                  ) : null}
-                </td>
-                <td class="long">
-                  {verificationWords(one)}
-                  {one.status === "running" ? ` (${toCount(one.passed + one.failed)} of ${toCount(one.runs)})` : ""}
-                  {one.released ? ". The quarantine has ended" : ""}{" "}
-                  <FailedProbes projectId={projectId} ids={one.failedExecutionIds} />
-                  <StopReason verification={one} />
-                </td>
-                <td>
-                  <Commit hash={one.commit} />
-                </td>
-                <td class="number">
-                  <Ago at={one.createdAt} now={now} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable caption="Verifications of this test" columns={["Status", "Result", "Commit", ["Begun", "number"]]}>
+        {verifications.slice(0, SHOWN_VERIFICATIONS).map((one) => (
+          <tr>
+            <td>
+              <Mark status={MARK_OF[one.status]} word={false} /> {STATUS_WORDS[one.status]}
+              {one.status === "running" && csrf !== undefined ? (
+                <ActionForm action={`${base}/verifications/${one.id}/cancel`} csrf={csrf} label="Cancel" />
+              ) : null}
+            </td>
+            <td class="long">
+              {verificationWords(one)}
+              {one.status === "running" ? ` (${toCount(one.passed + one.failed)} of ${toCount(one.runs)})` : ""}
+              {one.released ? ". The quarantine has ended" : ""}{" "}
+              <FailedProbes projectId={projectId} ids={one.failedExecutionIds} />
+              <StopReason verification={one} />
+            </td>
+            <td>
+              <Commit hash={one.commit} />
+            </td>
+            <AgoCell at={one.createdAt} now={now} kind="number" />
+          </tr>
+        ))}
+      </CardTable>
     </>
   );
 }
