@@ -3,7 +3,7 @@
 import type { Html, Path, Piece } from "../../http/html.ts";
 import { MAX_COUNTED } from "../../store/deletion.ts";
 import { counted, toCount } from "../../wording/numbers.ts";
-import { Csrf, Field, FormError } from "./form.tsx";
+import { Field, FormError, Form } from "./form.tsx";
 
 type Kind = "project" | "team";
 
@@ -60,8 +60,7 @@ export const DeletionForm = ({ what, name, losses, consequence, ...form }: Delet
     </div>
     <div class="spaced">
       <FormError message={form.problem} />
-      <form class="fields card padded" method="post" action={form.action}>
-        <Csrf token={form.csrf} />
+      <Form to={form.action} csrf={form.csrf}>
         <Field
           label={`Type the name of the ${what} to confirm`}
           name="confirm"
@@ -81,7 +80,7 @@ export const DeletionForm = ({ what, name, losses, consequence, ...form }: Delet
             Cancel
           </a>
         </div>
-      </form>
+      </Form>
     </div>
   </>
 );

@@ -1,5 +1,6 @@
 /** Sharing on other pages: the button that creates a link to an execution, and the list of links and badges. */
 
+import { Form } from "./form.tsx";
 import { AgoCell, Empty, Pager, CardTable } from "./list.tsx";
 import type { Html } from "../../http/html.ts";
 import type { Role } from "../../schema/accounts.ts";
@@ -8,7 +9,7 @@ import type { Sql } from "../../database/connect.ts";
 import { selectShares } from "../../store/shares.ts";
 import { executionPath } from "../site/paths.ts";
 import { executionName } from "../../wording/execution_name.ts";
-import { ActionForm, Csrf, Danger } from "../components/form.tsx";
+import { ActionForm, Danger } from "../components/form.tsx";
 
 type ShareContext = { csrf: string; role: Role; project: { id: string; defaultBranch: string } };
 
@@ -98,19 +99,14 @@ function makers({ csrf, role, project }: ShareContext): Html | null {
   const { id, defaultBranch } = project;
   return (
     <div class="columns">
-      <form class="fields card padded" method="post" action={`/projects/${id}/shares`}>
-        <Csrf token={csrf} />
+      <Form to={`/projects/${id}/shares`} csrf={csrf} button="Create link" buttonKind="">
         <h3>Link to the project</h3>
         <p>
           Anyone with the link can see the state of <code>{defaultBranch}</code>, its trend and the latest executions,
           without signing in.
         </p>
-        <div>
-          <button>Create link</button>
-        </div>
-      </form>
-      <form class="fields card padded" method="post" action={`/projects/${id}/badges`}>
-        <Csrf token={csrf} />
+      </Form>
+      <Form to={`/projects/${id}/badges`} csrf={csrf} button="Create badge" buttonKind="">
         <h3>Badge</h3>
         <label>
           What it shows
@@ -131,10 +127,7 @@ function makers({ csrf, role, project }: ShareContext): Html | null {
             autocomplete="off"
           />
         </label>
-        <div>
-          <button>Create badge</button>
-        </div>
-      </form>
+      </Form>
     </div>
   );
 }

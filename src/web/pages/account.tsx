@@ -7,13 +7,14 @@ import { newPassword, personName, triedPassword } from "../../schema/accounts.ts
 import { selectAccount } from "../../store/accounts.ts";
 import { selectSessions } from "../../store/sessions.ts";
 import { AgoCell, CardTable } from "../components/list.tsx";
-import { ActionForm, Csrf, Field, FormError, Hidden, Notice, noticeParameter } from "../components/form.tsx";
+import { ActionForm, Field, FormError, Hidden, Notice, noticeParameter, Form } from "../components/form.tsx";
 import { NameField, NewPasswordField } from "../components/person_fields.tsx";
-import { personOf, read, refusalOf, requirePasswords, sent, storesOf } from "../site/people_input.ts";
-import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
+import { personOf, read, requirePasswords, sent, storesOf } from "../site/people_input.ts";
+import { type Page, type PageContext, type View, page } from "../site/page.ts";
 import { Ago } from "../components/text.tsx";
 import { Tag } from "../components/status.tsx";
 import { browserOf, withArticle } from "../components/people.ts";
+import { action } from "../site/action.ts";
 
 const NOTICES = {
   name: "Name updated.",
@@ -44,16 +45,12 @@ async function showAccount(context: Context, state: FormState): Promise<View> {
 const PasswordForm = ({ visitor, csrf }: Context): Html => (
   <>
     <h2 id="password">Password</h2>
-    <form class="fields" method="post" action="/account/password">
-      <Csrf token={csrf} />
+    <Form to="/account/password" csrf={csrf} button="Change password" buttonKind="" kind="fields">
       <Hidden name="username" value={visitor.email} />
       <Field name="current" label="Current password" type="password" autocomplete="current-password" />
       <NewPasswordField label="New password" />
       <p class="hint">All other sessions will be signed out.</p>
-      <div>
-        <button>Change password</button>
-      </div>
-    </form>
+    </Form>
   </>
 );
 
@@ -146,13 +143,9 @@ function accountView(context: Context, { account, sessions }: AccountData, { not
       <Notice notices={NOTICES} name={notice} />
       <FormError message={message} />
       <h2>Name</h2>
-      <form class="fields" method="post" action="/account/name">
-        <Csrf token={csrf} />
+      <Form to="/account/name" csrf={csrf} button="Save" buttonKind="" kind="fields">
         <NameField value={visitor.name} />
-        <div>
-          <button>Save</button>
-        </div>
-      </form>
+      </Form>
       {hasPassword ? <PasswordForm {...context} /> : null}
       <SingleSignOn {...context} account={account} />
       <Sessions context={context} sessions={sessions} />
@@ -172,35 +165,50 @@ export const account: Page[] = [
     showAccount(context, { notice: context.query.notice }),
   ),
 
-  form("/account/name", { access: "account", fields: v.strictObject({ name: sent }) }, async (context) => {
-    const { visitor, fields } = context;
-    const message = await refusalOf(() =>
-      Promise.resolve().then(() => renameAccount(context, personOf(visitor), read(personName, fields.name))),
-    );
-    return message === undefined ? new SeeOther("/account?notice=name") : await showAccount(context, { message });
-  }),
-
-  form(
-    "/account/password",
-    { access: "account", fields: v.strictObject({ username: v.optional(sent), current: sent, password: sent }) },
-    async (context) => {
-      const { visitor, fields, signIn, address } = context;
-      const message = await refusalOf(async () => {
-        requirePasswords(context);
-        const [current, password] = [read(triedPassword, fields.current), read(newPassword, fields.password)];
-        await changePassword(storesOf(context), signIn, personOf(visitor), { current, password, address: address() });
-      });
-      return message === undefined ? new SeeOther("/account?notice=password") : await showAccount(context, { message });
+  action(
+    "/account/name",
+    { access: "account", fields: v.strictObject({ name: sent }) },
+    {
+      read: ({ fields }) => read(personName, fields.name),
+      run: (context, name) => renameAccount(context, personOf(context.visitor), name),
+      refused: (context, message) => showAccount(context, { message }),
+      done: () => "/account?notice=name",
     },
   ),
 
-  form("/account/sessions/:sessionId/revoke", { access: "account" }, async (context) => {
-    await revokeSession(context, personOf(context.visitor), context.params.sessionId);
-    return new SeeOther("/account?notice=session");
-  }),
+  action(
+    "/account/password",
+    { access: "account", fields: v.strictObject({ username: v.optional(sent), current: sent, password: sent }) },
+    {
+      read: (context) => {
+        requirePasswords(context);
+        const { current, password } = context.fields;
+        return { current: read(triedPassword, current), password: read(newPassword, password) };
+      },
+      run: (context, { current, password }) => {
+        const given = { current, password, address: context.address() };
+        return changePassword(storesOf(context), context.signIn, personOf(context.visitor), given);
+      },
+      refused: (context, message) => showAccount(context, { message }),
+      done: () => "/account?notice=password",
+    },
+  ),
 
-  form("/account/sessions/revoke", { access: "account" }, async (context) => {
-    await revokeOtherSessions(context, personOf(context.visitor));
-    return new SeeOther("/account?notice=sessions");
-  }),
+  action(
+    "/account/sessions/:sessionId/revoke",
+    { access: "account" },
+    {
+      run: (context) => revokeSession(context, personOf(context.visitor), context.params.sessionId),
+      done: () => "/account?notice=session",
+    },
+  ),
+
+  action(
+    "/account/sessions/revoke",
+    { access: "account" },
+    {
+      run: (context) => revokeOtherSessions(context, personOf(context.visitor)),
+      done: () => "/account?notice=sessions",
+    },
+  ),
 ];

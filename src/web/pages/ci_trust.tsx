@@ -13,11 +13,10 @@ import {
 } from "../../schema/trust_rules.ts";
 import { selectTrustRules } from "../../store/trust_rules.ts";
 import { AgoCell, Empty, CardTable } from "../components/list.tsx";
-import { type Choice, Csrf, Danger, Field, FormError, Select, Notice, noticeParameter } from "../components/form.tsx";
+import { type Choice, Danger, Field, FormError, Select, Notice, noticeParameter, Form } from "../components/form.tsx";
 import { Tag } from "../components/status.tsx";
-import { splitList, tryForm } from "../site/form_input.ts";
-import { form, page, type Page, type PageContext, SeeOther, type View } from "../site/page.ts";
-import { write } from "../site/write.ts";
+import { splitList, action } from "../site/action.ts";
+import { page, type Page, type View, type ProjectContext } from "../site/page.ts";
 
 const KINDS: Record<TrustKind, string> = { github: "GitHub Actions", gitlab: "GitLab CI" };
 const NOTICES = {
@@ -42,11 +41,6 @@ const EMPTY: Fields = {
   ...{ events: "", refs: "", issuer: "", keys: "" },
 };
 
-type ViewContext = Pick<PageContext, "fast" | "csrf" | "now"> & {
-  role: "viewer" | "member" | "owner";
-  project: { id: string; name: string };
-};
-
 function conditions({ issuer, kind, events, refs, keys }: ListedTrustRule): Html {
   return (
     <>
@@ -63,7 +57,7 @@ function conditions({ issuer, kind, events, refs, keys }: ListedTrustRule): Html
   );
 }
 
-function table({ project, role, csrf, now }: ViewContext, rules: readonly ListedTrustRule[]): Html {
+function table({ project, role, csrf, now }: ProjectContext, rules: readonly ListedTrustRule[]): Html {
   if (rules.length === 0) return <Empty>No trust rules yet. CI jobs need a stored key.</Empty>;
   return (
     <CardTable
@@ -105,8 +99,7 @@ const kindOptions: readonly Choice[] = Object.entries(KINDS);
 
 function ruleForm(path: Path, csrf: string, values: Fields): Html {
   return (
-    <form class="fields card padded" method="post" action={path}>
-      <Csrf token={csrf} />
+    <Form to={path} csrf={csrf} button="Add trust rule">
       <Select label="CI system" name="kind" value={values.kind} options={kindOptions} />
       <Field
         label="Repository id"
@@ -180,16 +173,13 @@ function ruleForm(path: Path, csrf: string, values: Fields): Html {
         value={values.keys}
         hint="The JSON Web Key Set of the issuer. Only needed if this server cannot reach the issuer. Replace the rule when the issuer changes its keys."
       />
-      <div>
-        <button class="main">Add trust rule</button>
-      </div>
-    </form>
+    </Form>
   );
 }
 
 type FormState = { notice?: keyof typeof NOTICES | undefined; problem?: string; values?: Fields };
 
-async function trustPage(view: ViewContext, { notice, problem, values = EMPTY }: FormState): Promise<View> {
+async function trustPage(view: ProjectContext, { notice, problem, values = EMPTY }: FormState): Promise<View> {
   const { fast, project, role, csrf } = view;
   const rules = await selectTrustRules(fast, project.id);
   const path: Path = `/projects/${project.id}/settings/ci`;
@@ -245,19 +235,23 @@ export const ciTrust: Page[] = [
     async (context) => await trustPage(context, context.query),
   ),
 
-  form("/projects/:projectId/settings/ci", { access: "owner", fields }, async (context) => {
-    const { project, fields } = context;
-    const added = await tryForm(async () => {
-      const rule = toNewRule(fields);
-      return await write(context, "owner", (sql, by) => addTrustRule(sql, project.id, rule, by));
-    });
-    if ("problem" in added) return await trustPage(context, { problem: added.problem, values: fields });
-    return new SeeOther(`/projects/${project.id}/settings/ci?notice=added`);
-  }),
+  action(
+    "/projects/:projectId/settings/ci",
+    { access: "owner", fields },
+    {
+      read: ({ fields }) => toNewRule(fields),
+      act: (sql, { project }, rule, by) => addTrustRule(sql, project.id, rule, by),
+      refused: (context, problem) => trustPage(context, { problem, values: context.fields }),
+      done: ({ project }) => `/projects/${project.id}/settings/ci?notice=added`,
+    },
+  ),
 
-  form("/projects/:projectId/settings/ci/:trustRuleId/remove", { access: "owner" }, async (context) => {
-    const { project, params } = context;
-    await write(context, "owner", (sql, by) => removeTrustRule(sql, project.id, params.trustRuleId, by));
-    return new SeeOther(`/projects/${project.id}/settings/ci?notice=removed`);
-  }),
+  action(
+    "/projects/:projectId/settings/ci/:trustRuleId/remove",
+    { access: "owner" },
+    {
+      act: (sql, { project, params }, _, by) => removeTrustRule(sql, project.id, params.trustRuleId, by),
+      done: ({ project }) => `/projects/${project.id}/settings/ci?notice=removed`,
+    },
+  ),
 ];

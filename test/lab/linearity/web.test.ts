@@ -36,7 +36,7 @@ import { browserOf } from "../../../src/web/components/people.ts";
 import { toCurl, variableOf } from "../../../src/web/pages/docs/reference.ts";
 import { shortAgent } from "../../../src/web/pages/uploads/upload_table.tsx";
 import { PART, readCursor, writeCursor } from "../../../src/web/site/cursor.ts";
-import { splitList, toLines } from "../../../src/web/site/form_input.ts";
+import { splitList, toLines } from "../../../src/web/site/action.ts";
 import { layout } from "../../../src/web/site/layout.tsx";
 import { acceptsHtml } from "../../../src/web/site/page_reply.ts";
 import {

@@ -11,20 +11,19 @@ import {
 } from "../../../operations/automation/automation_settings.ts";
 import { type AutomationRun, runStatus } from "../../../schema/automation_runs.ts";
 import { automationPatch } from "../../../schema/automations.ts";
-import { mayBeEmpty } from "../../../schema/fields.ts";
+import { booleanText, mayBeEmpty } from "../../../schema/fields.ts";
 import { selectAutomationRuns } from "../../../store/automations.ts";
 import { Empty, Pager, CardTable, toPagedRows } from "../../components/list.tsx";
 import { StatusFilter } from "../../components/filters.tsx";
 import { ActionForm, type Choice, Danger, FormError, Notice } from "../../components/form.tsx";
 import { toExact } from "../../components/text.tsx";
-import { tryForm } from "../../site/form_input.ts";
-import { SeeOther, type View, form, page } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
+import { type View, page, type TeamContext } from "../../site/page.ts";
 import { type FormValues, editors, fieldsOf, read, toFormValues, toJson } from "./edit.tsx";
 import { sentenceOf } from "./sentence.ts";
 import { toAutomationFields } from "./fields.tsx";
-import { NOTICES, type ViewContext, cursor, lastRunOf, pathOf, selectChoices, notice, wordOf } from "./list.tsx";
+import { NOTICES, cursor, lastRunOf, pathOf, selectChoices, notice, wordOf } from "./list.tsx";
 import { dryRunCard, runRow } from "./runs.tsx";
+import { action } from "../../site/action.ts";
 
 const MAX_RUNS = 20;
 
@@ -39,7 +38,7 @@ type OneQuery = {
   notice?: keyof typeof NOTICES | undefined;
 };
 
-type Context = ViewContext & { params: { automationId: string } };
+type Context = TeamContext & { params: { automationId: string } };
 
 type FormState = { values?: FormValues; problem?: { of: "settings" | "run"; text: string }; dryRun?: AutomationRun };
 
@@ -157,91 +156,67 @@ function automationView(
   return { title: automation.name, body, section: "automations", ...(problem ? { status: 400 } : {}) };
 }
 
-const flag = v.picklist(["true", "false"]);
-
 const toChanged = ({ id, name }: { id: string; name: string }, fields: readonly string[]) =>
   ({ action: "automation.changed", subject: name, details: { automationId: id, fields } }) as const;
 
+const onePath = "/teams/:teamId/automations/:automationId";
+
 export const automationPage = page(
-  "/teams/:teamId/automations/:automationId",
+  onePath,
   { access: "viewer", query: v.strictObject({ cursor, notice, status: mayBeEmpty(runStatus) }) },
   async (context) => await showAutomation(context, context.query),
 );
 
-export const changeForm = form(
-  "/teams/:teamId/automations/:automationId",
+export const changeForm = action(
+  onePath,
   { access: "owner", fields: fieldsOf },
-  async (context) => {
-    const { params, fields } = context;
-    const values = toFormValues(fields as never);
-    const saved = await tryForm(() => {
-      const patch = check(automationPatch, read(values));
-      return write(
-        context,
-        "owner",
-        (sql) => changeAutomation(sql, context.seal, params, patch),
-        (row) => toChanged(row, Object.keys(patch)),
-      );
-    });
-    if ("problem" in saved)
-      return await showAutomation(context, {}, { problem: { of: "settings", text: saved.problem }, values });
-    return new SeeOther(`${pathOf(params)}?notice=saved`);
+  {
+    read: ({ fields }) => check(automationPatch, read(toFormValues(fields as never))),
+    act: (sql, { seal, params }, patch) => changeAutomation(sql, seal, params, patch),
+    record: (row, _, patch) => toChanged(row, Object.keys(patch)),
+    refused: (context, text) =>
+      showAutomation(context, {}, { problem: { of: "settings", text }, values: toFormValues(context.fields as never) }),
+    done: ({ params }) => `${pathOf(params)}?notice=saved`,
   },
 );
 
-export const stateForm = form(
-  "/teams/:teamId/automations/:automationId/state",
-  { access: "owner", fields: v.strictObject({ enabled: flag }) },
-  async (context) => {
-    const { params, fields } = context;
-    const enabled = fields.enabled === "true";
-    const changed = await tryForm(() =>
-      write(
-        context,
-        "owner",
-        (sql) => changeAutomation(sql, context.seal, params, { enabled }),
-        (row) => toChanged(row, ["enabled"]),
-      ),
-    );
-    if ("problem" in changed)
-      return await showAutomation(context, {}, { problem: { of: "run", text: changed.problem } });
-    return new SeeOther(`${pathOf(params)}?notice=${enabled ? "enabled" : "disabled"}`);
+export const stateForm = action(
+  `${onePath}/state`,
+  { access: "owner", fields: v.strictObject({ enabled: booleanText }) },
+  {
+    act: (sql, { seal, params, fields }) => changeAutomation(sql, seal, params, fields),
+    record: (row) => toChanged(row, ["enabled"]),
+    refused: (context, text) => showAutomation(context, {}, { problem: { of: "run", text } }),
+    done: ({ params, fields }) => `${pathOf(params)}?notice=${fields.enabled ? "enabled" : "disabled"}`,
   },
 );
 
-export const deleteForm = form(
-  "/teams/:teamId/automations/:automationId/delete",
+export const deleteForm = action(
+  `${onePath}/delete`,
   { access: "owner" },
-  async (context) => {
-    const { params } = context;
-    const { automationId } = params;
-    await write(
-      context,
-      "owner",
-      async (sql) => {
-        const { name } = await findAutomation(sql, params);
-        await removeAutomation(sql, params);
-        return name;
-      },
-      (name) => ({ action: "automation.deleted", subject: name, details: { automationId } }),
-    );
-    return new SeeOther(`/teams/${params.teamId}/automations?notice=deleted`);
+  {
+    act: (sql, { params }) => removeAutomation(sql, params),
+    record: (name, { params: { automationId } }) => ({
+      action: "automation.deleted",
+      subject: name,
+      details: { automationId },
+    }),
+    done: ({ params }) => `/teams/${params.teamId}/automations?notice=deleted`,
   },
 );
 
-export const runForm = form(
-  "/teams/:teamId/automations/:automationId/run",
-  { access: "owner", fields: v.strictObject({ dryRun: flag }) },
-  async (context) => {
-    const { params, fields, publicUrl, log } = context;
-    const dryRun = fields.dryRun === "true";
-    const onBug = (error: unknown) => log.error("Cannot run an automation", { ...params, dryRun, error });
-    const ran = await tryForm(() =>
-      write(context, "owner", (sql) => runByHand(sql, { publicUrl, now: new Date(), dryRun, onBug }, params)),
-    );
-    if ("problem" in ran) return await showAutomation(context, {}, { problem: { of: "run", text: ran.problem } });
-    return dryRun
-      ? await showAutomation(context, {}, { dryRun: ran.result })
-      : new SeeOther(`${pathOf(params)}?notice=ran#runs`);
+export const runForm = action(
+  `${onePath}/run`,
+  { access: "owner", fields: v.strictObject({ dryRun: booleanText }) },
+  {
+    act: (sql, { params, fields: { dryRun }, publicUrl, log }) => {
+      const onBug = (error: unknown) => log.error("Cannot run an automation", { ...params, dryRun, error });
+      return runByHand(sql, { publicUrl, now: new Date(), dryRun, onBug }, params);
+    },
+    refused: (context, text) => showAutomation(context, {}, { problem: { of: "run", text } }),
+    done: (context, run) =>
+      context.fields.dryRun
+        ? showAutomation(context, {}, { dryRun: run })
+        : `${pathOf(context.params)}?notice=ran#runs`,
   },
 );

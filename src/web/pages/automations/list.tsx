@@ -3,7 +3,6 @@
 import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
-import type { Role } from "../../../schema/accounts.ts";
 import type { AutomationRun } from "../../../schema/automation_runs.ts";
 import { uuid } from "../../../schema/fields.ts";
 import { type AutomationRow, selectAutomations, selectTeamProjects } from "../../../store/automations.ts";
@@ -12,7 +11,7 @@ import { Notice, noticeParameter } from "../../components/form.tsx";
 import { CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
-import { type PageContext, type View, page } from "../../site/page.ts";
+import { type TeamContext, type View, page } from "../../site/page.ts";
 import { type Choices, sentenceOf } from "./sentence.ts";
 
 const MAX_ROWS = 50;
@@ -27,11 +26,6 @@ export const NOTICES = {
   disabled: "Automation disabled.",
   deleted: "Automation deleted.",
 } as const;
-
-export type ViewContext = Pick<PageContext, "sql" | "fast" | "csrf" | "now"> & {
-  role: Role;
-  team: { id: string; name: string };
-};
 
 type Place = { teamId: string; automationId: string };
 
@@ -108,7 +102,7 @@ const AutomationTable = ({ base, automations, choices, now }: TableProperties): 
 
 type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined };
 
-async function loadList({ sql, team }: ViewContext, { cursor }: ListQuery) {
+async function loadList({ sql, team }: TeamContext, { cursor }: ListQuery) {
   const [found, choices] = await Promise.all([
     selectAutomations(sql, team.id, MAX_ROWS, cursor),
     selectChoices(sql, team.id),
@@ -117,7 +111,7 @@ async function loadList({ sql, team }: ViewContext, { cursor }: ListQuery) {
 }
 
 function listView(
-  { team, role, now }: ViewContext,
+  { team, role, now }: TeamContext,
   { cursor, notice }: ListQuery,
   { list, choices }: Awaited<ReturnType<typeof loadList>>,
 ): View {

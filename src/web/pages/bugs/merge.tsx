@@ -9,10 +9,10 @@ import { counted } from "../../../wording/numbers.ts";
 import { Empty, MarkCell, CardTable } from "../../components/list.tsx";
 import { FilterText } from "../../components/filters.tsx";
 import { ActionForm } from "../../components/form.tsx";
-import { type PageContext, type ProjectRef, SeeOther, type View, form, page } from "../../site/page.ts";
+import { type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
 import { bugPath } from "../../site/paths.ts";
-import { write } from "../../site/write.ts";
 import { STILL_OPEN, find, onePath, toNumber } from "./shared.tsx";
+import { action } from "../../site/action.ts";
 
 const MAX_CHOICES = 10;
 
@@ -107,21 +107,16 @@ export const mergePage = page(`${onePath}/merge`, { access: "member", query: mer
   mergeView(context, await loadMerge(context)),
 );
 
-export const mergeForm = form(
+export const mergeForm = action(
   `${onePath}/merge`,
   { access: "member", fields: v.strictObject({ into: uuid }) },
-  async (context) => {
-    const { project, params, fields } = context;
-    await write(
-      context,
-      "member",
-      (sql) => mergeBugs(sql, project.id, params.bugId, fields.into),
-      ({ from, into }) => ({
-        action: "bug.merged",
-        subject: `Bug ${from.number}`,
-        details: { projectId: project.id, bugReportId: from.id, into: into.id },
-      }),
-    );
-    return new SeeOther(bugPath(project.id, fields.into));
+  {
+    act: (sql, { project, params, fields }) => mergeBugs(sql, project.id, params.bugId, fields.into),
+    record: ({ from, into }, { project }) => ({
+      action: "bug.merged",
+      subject: `Bug ${from.number}`,
+      details: { projectId: project.id, bugReportId: from.id, into: into.id },
+    }),
+    done: ({ project, fields }) => bugPath(project.id, fields.into),
   },
 );

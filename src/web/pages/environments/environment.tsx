@@ -17,20 +17,10 @@ import { counted } from "../../../wording/numbers.ts";
 import { Empty, Pager, toPagedRows } from "../../components/list.tsx";
 import { Danger, FormError, Notice } from "../../components/form.tsx";
 import { Breakable } from "../../components/text.tsx";
-import { tryForm } from "../../site/form_input.ts";
-import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
-import {
-  NOTICES,
-  type SettingsFields,
-  type ViewContext,
-  query,
-  settingsFields,
-  settingsForm,
-  toFields,
-  toValues,
-} from "./list.tsx";
+import { type View, page, type TeamContext } from "../../site/page.ts";
+import { NOTICES, type SettingsFields, query, settingsFields, settingsForm, toFields, toValues } from "./list.tsx";
 import { type EnteredVariable, PasteForm, type ShownVariable, VariableForm, variableTable } from "./variable_views.tsx";
+import { action } from "../../site/action.ts";
 
 const MAX_VARIABLE_ROWS = 100;
 
@@ -51,7 +41,7 @@ type FormState = {
   variable?: EnteredVariable;
 };
 
-type Context = ViewContext & Pick<PageContext, "fast" | "seal"> & { params: { environmentId: string } };
+type Context = TeamContext & { params: { environmentId: string } };
 
 async function loadEnvironment({ sql, fast, seal, team, params }: Context, cursor: string | undefined) {
   const key = { teamId: team.id, environmentId: params.environmentId };
@@ -142,54 +132,42 @@ function environmentView(context: Context, { environment, variables }: Environme
 export const slugOf = async (sql: Sql, { teamId, environmentId }: EnvironmentPlace): Promise<string> =>
   ((await selectEnvironment(sql, teamId, environmentId)) ?? refuseAbsent()).slug;
 
+export const onePath = "/teams/:teamId/environments/:environmentId";
+
 export const environmentPage = page(
-  "/teams/:teamId/environments/:environmentId",
+  onePath,
   { access: "viewer", query },
   async (context) => await showEnvironment(context, context.query),
 );
 
-export const changeForm = form(
-  "/teams/:teamId/environments/:environmentId",
+export const changeForm = action(
+  onePath,
   { access: "owner", fields: settingsFields },
-  async (context) => {
-    const { params, fields } = context;
-    const saved = await tryForm(() => {
-      // An empty name resets to the slug.
-      const patch = check(environmentPatch, { name: fields.slug.trim(), ...toValues(fields) });
-      return write(
-        context,
-        "owner",
-        (sql) => changeEnvironment(sql, params, patch),
-        ({ slug, id }) => ({
-          action: "environment.changed",
-          subject: slug,
-          details: { environmentId: id, fields: Object.keys(patch) },
-        }),
-      );
-    });
-    if ("problem" in saved)
-      return await showEnvironment(context, { problem: { of: "settings", text: saved.problem }, fields });
-    return new SeeOther(`${pathOf(params)}?notice=saved`);
+  {
+    // An empty name resets to the slug.
+    read: ({ fields }) => check(environmentPatch, { name: fields.slug.trim(), ...toValues(fields) }),
+    act: (sql, { params }, patch) => changeEnvironment(sql, params, patch),
+    record: ({ slug, id }, _, patch) => ({
+      action: "environment.changed",
+      subject: slug,
+      details: { environmentId: id, fields: Object.keys(patch) },
+    }),
+    refused: (context, text) => showEnvironment(context, { problem: { of: "settings", text }, fields: context.fields }),
+    done: ({ params }) => `${pathOf(params)}?notice=saved`,
   },
 );
 
-export const deleteForm = form(
-  "/teams/:teamId/environments/:environmentId/delete",
+export const deleteForm = action(
+  `${onePath}/delete`,
   { access: "owner" },
-  async (context) => {
-    const { params } = context;
-    const { environmentId } = params;
-    await write(
-      context,
-      "owner",
-      async (sql) => {
-        const slug = await slugOf(sql, params);
-        await removeEnvironment(sql, params);
-        return slug;
-      },
-      (slug) => ({ action: "environment.deleted", subject: slug, details: { environmentId } }),
-    );
-    return new SeeOther(`/teams/${params.teamId}/environments?notice=deleted`);
+  {
+    act: (sql, { params }) => removeEnvironment(sql, params),
+    record: (slug, { params: { environmentId } }) => ({
+      action: "environment.deleted",
+      subject: slug,
+      details: { environmentId },
+    }),
+    done: ({ params }) => `/teams/${params.teamId}/environments?notice=deleted`,
   },
 );
 

@@ -4,15 +4,13 @@ import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
 import { check } from "../../../http/input.ts";
 import { createEnvironment } from "../../../operations/projects/environments.ts";
-import type { Role } from "../../../schema/accounts.ts";
 import { type Environment, newEnvironment } from "../../../schema/environments.ts";
 import { selectEnvironments } from "../../../store/environments.ts";
 import { AgoCell, type PagedRows, CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
-import { Csrf, Field, FormError, Notice, noticeParameter } from "../../components/form.tsx";
+import { Field, FormError, Notice, noticeParameter, Form } from "../../components/form.tsx";
 import { Breakable } from "../../components/text.tsx";
-import { toLines, tryForm } from "../../site/form_input.ts";
-import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
+import { toLines, action } from "../../site/action.ts";
+import { type View, page, type TeamContext } from "../../site/page.ts";
 
 const MAX_ROWS = 50;
 
@@ -24,11 +22,6 @@ export const NOTICES = {
   removed: "Variable deleted.",
   deleted: "Environment deleted.",
 } as const;
-
-export type ViewContext = Pick<PageContext, "sql" | "csrf" | "now"> & {
-  role: Role;
-  team: { id: string; name: string };
-};
 
 export const settingsFields = v.strictObject({
   slug: v.string(),
@@ -61,8 +54,7 @@ export const toFields = ({ slug, name, baseUrl, description }: Environment): Set
 });
 
 export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, button: string): Html => (
-  <form class="fields card padded" method="post" action={to}>
-    <Csrf token={csrf} />
+  <Form to={to} csrf={csrf} button={button}>
     <Field
       label="Slug"
       name="slug"
@@ -91,10 +83,7 @@ export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, but
       hint="Runners pass it to tests as the base URL."
     />
     <Field label="Description" name="description" value={fields.description} type="area" rows={2} max={10_000} />
-    <div>
-      <button class="main">{button}</button>
-    </div>
-  </form>
+  </Form>
 );
 
 type TableProperties = { base: Path; environments: readonly Environment[]; now: Date };
@@ -125,16 +114,16 @@ type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | 
 /** A refused form: what is wrong with it, and what was entered. */
 type Refused = { problem: string; fields: SettingsFields };
 
-async function loadList({ sql, team }: ViewContext, { cursor }: ListQuery): Promise<PagedRows<Environment>> {
+async function loadList({ sql, team }: TeamContext, { cursor }: ListQuery): Promise<PagedRows<Environment>> {
   return toPagedRows(await selectEnvironments(sql, team.id, MAX_ROWS, cursor), MAX_ROWS, ({ slug }) => slug);
 }
 
-async function showList(context: ViewContext, query: ListQuery, refused?: Refused): Promise<View> {
+async function showList(context: TeamContext, query: ListQuery, refused?: Refused): Promise<View> {
   return listView(context, query, await loadList(context, query), refused);
 }
 
 function listView(
-  { team, role, csrf, now }: ViewContext,
+  { team, role, csrf, now }: TeamContext,
   { cursor, notice }: ListQuery,
   list: PagedRows<Environment>,
   refused: Refused | undefined,
@@ -178,21 +167,14 @@ export const listPage = page(
   async (context) => await showList(context, context.query),
 );
 
-export const createEnvironmentForm = form(
+export const createEnvironmentForm = action(
   "/teams/:teamId/environments",
   { access: "owner", fields: settingsFields },
-  async (context) => {
-    const { team, fields } = context;
-    const made = await tryForm(() => {
-      const values = check(newEnvironment, toValues(fields));
-      return write(
-        context,
-        "owner",
-        (sql) => createEnvironment(sql, team.id, values),
-        ({ slug, id }) => ({ action: "environment.created", subject: slug, details: { environmentId: id } }),
-      );
-    });
-    if ("problem" in made) return await showList(context, {}, { problem: made.problem, fields });
-    return new SeeOther(`/teams/${team.id}/environments/${made.result.id}?notice=created`);
+  {
+    read: ({ fields }) => check(newEnvironment, toValues(fields)),
+    act: (sql, { team }, values) => createEnvironment(sql, team.id, values),
+    record: ({ slug, id }) => ({ action: "environment.created", subject: slug, details: { environmentId: id } }),
+    refused: (context, problem) => showList(context, {}, { problem, fields: context.fields }),
+    done: ({ team }, { id }) => `/teams/${team.id}/environments/${id}?notice=created`,
   },
 );

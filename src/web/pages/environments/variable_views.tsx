@@ -4,7 +4,7 @@ import type { Html, Path } from "../../../http/html.ts";
 import type { Role } from "../../../schema/accounts.ts";
 import type { Variable } from "../../../schema/environments.ts";
 import { CardTable } from "../../components/list.tsx";
-import { Checkbox, Csrf, Danger, Field, FormError } from "../../components/form.tsx";
+import { Checkbox, Danger, Field, FormError, Form } from "../../components/form.tsx";
 import { Tag } from "../../components/status.tsx";
 import { Breakable, toExact } from "../../components/text.tsx";
 
@@ -62,8 +62,7 @@ export const VariableForm = ({
   problem,
   entered,
 }: FormProperties & { entered: EnteredVariable | undefined }): Html => (
-  <form class="fields card padded" method="post" action={`${base}/variables`}>
-    <Csrf token={csrf} />
+  <Form to={`${base}/variables`} csrf={csrf} button="Save variable">
     <h3>Add or change a variable</h3>
     <FormError message={problem} />
     <Field
@@ -78,15 +77,11 @@ export const VariableForm = ({
     />
     <Field label="Value" name="value" value={entered?.secret ? "" : entered?.value} type="area" rows={3} isCode />
     <Checkbox label="Secret: the value cannot be viewed again" name="secret" checked={entered?.secret ?? true} />
-    <div>
-      <button class="main">Save variable</button>
-    </div>
-  </form>
+  </Form>
 );
 
 export const PasteForm = ({ base, csrf, problem }: FormProperties): Html => (
-  <form class="fields card padded" method="post" action={`${base}/variables/paste`}>
-    <Csrf token={csrf} />
+  <Form to={`${base}/variables/paste`} csrf={csrf} button="Save variables" buttonKind="">
     <h3>Paste a .env file</h3>
     <FormError message={problem} />
     <Field
@@ -100,8 +95,5 @@ export const PasteForm = ({ base, csrf, problem }: FormProperties): Html => (
     />
     <Checkbox label="All are secrets" name="secret" checked />
     <Checkbox label="Delete variables that are not in the file" name="replace" checked={false} />
-    <div>
-      <button>Save variables</button>
-    </div>
-  </form>
+  </Form>
 );

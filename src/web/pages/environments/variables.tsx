@@ -10,10 +10,8 @@ import {
   setVariable,
 } from "../../../operations/projects/environments.ts";
 import { newVariable, variableName } from "../../../schema/environments.ts";
-import { toLines, tryForm } from "../../site/form_input.ts";
-import { SeeOther, form } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
-import { showEnvironment, pathOf, slugOf } from "./environment.tsx";
+import { toLines, action } from "../../site/action.ts";
+import { onePath, pathOf, showEnvironment, slugOf } from "./environment.tsx";
 import { PASTE_REFUSED_HINT } from "./list.tsx";
 
 const variableFields = v.strictObject({ name: v.string(), value: v.string(), secret: v.optional(v.literal("true")) });
@@ -27,79 +25,64 @@ const pasteFields = v.strictObject({
 /** Maximum number of names of pasted variables. */
 const MAX_NAMES = 50;
 
-export const variableForm = form(
-  "/teams/:teamId/environments/:environmentId/variables",
+const toVariable = ({ name, value, secret }: v.InferOutput<typeof variableFields>) => ({
+  ...{ name: name.trim(), value: toLines(value), secret: secret === "true" },
+});
+
+const namedVariable = v.strictObject({ name: variableName, ...newVariable.entries });
+
+export const variableForm = action(
+  `${onePath}/variables`,
   { access: "owner", fields: variableFields },
-  async (context) => {
-    const { seal, params, fields } = context;
-    const values = { name: fields.name.trim(), value: toLines(fields.value), secret: fields.secret === "true" };
-    const set = await tryForm(() => {
-      const { name, ...variable } = check(
-        v.strictObject({ name: variableName, ...newVariable.entries }),
-        values,
-        false,
-      );
-      return write(
-        context,
-        "owner",
-        (sql) => setVariable(sql, seal, params, { name, ...variable }),
-        () => ({
-          action: "variable.changed",
-          subject: name,
-          details: { environmentId: params.environmentId },
-        }),
-      );
-    });
-    if ("problem" in set)
-      return await showEnvironment(context, { problem: { of: "variable", text: set.problem }, variable: values });
-    return new SeeOther(`${pathOf(params)}?notice=set#variables`);
+  {
+    read: ({ fields }) => check(namedVariable, toVariable(fields), false),
+    act: (sql, { seal, params }, variable) => setVariable(sql, seal, params, variable),
+    record: (_, { params: { environmentId } }, { name }) => ({
+      action: "variable.changed",
+      subject: name,
+      details: { environmentId },
+    }),
+    refused: (context, text) =>
+      showEnvironment(context, { problem: { of: "variable", text }, variable: toVariable(context.fields) }),
+    done: ({ params }) => `${pathOf(params)}?notice=set#variables`,
   },
 );
 
-export const pasteForm = form(
-  "/teams/:teamId/environments/:environmentId/variables/paste",
+export const pasteForm = action(
+  `${onePath}/variables/paste`,
   { access: "owner", fields: pasteFields },
-  async (context) => {
-    const { seal, params, fields } = context;
-    const secret = fields.secret === "true";
-    const pasted = await tryForm(() => {
-      const read = readVariables(fields.text, "text/plain");
-      const variables = new Map([...read].map(([name, { value }]) => [name, { value, secret }]));
-      const put = fields.replace === "true" ? replaceVariables : addVariables;
-      return write(
-        context,
-        "owner",
-        async (sql) => {
-          await put(sql, seal, params, variables);
-          return await slugOf(sql, params);
-        },
-        (slug) => ({
-          action: fields.replace === "true" ? "variables.replaced" : "variable.changed",
-          subject: slug,
-          details: { environmentId: params.environmentId, names: [...variables.keys()].slice(0, MAX_NAMES) },
-        }),
+  {
+    read: ({ fields }) => {
+      const secret = fields.secret === "true";
+      return new Map(
+        [...readVariables(fields.text, "text/plain")].map(([name, { value }]) => [name, { value, secret }]),
       );
-    });
-    if ("problem" in pasted)
-      return await showEnvironment(context, {
-        problem: { of: "paste", text: `${pasted.problem}; ${PASTE_REFUSED_HINT}` },
-      });
-    return new SeeOther(`${pathOf(params)}?notice=pasted#variables`);
+    },
+    act: async (sql, { seal, params, fields }, variables) => {
+      await (fields.replace === "true" ? replaceVariables : addVariables)(sql, seal, params, variables);
+      return await slugOf(sql, params);
+    },
+    record: (slug, { params, fields }, variables) => ({
+      action: fields.replace === "true" ? "variables.replaced" : "variable.changed",
+      subject: slug,
+      details: { environmentId: params.environmentId, names: [...variables.keys()].slice(0, MAX_NAMES) },
+    }),
+    refused: (context, problem) =>
+      showEnvironment(context, { problem: { of: "paste", text: `${problem}; ${PASTE_REFUSED_HINT}` } }),
+    done: ({ params }) => `${pathOf(params)}?notice=pasted#variables`,
   },
 );
 
-export const deleteVariableForm = form(
-  "/teams/:teamId/environments/:environmentId/variables/:variableName/delete",
+export const deleteVariableForm = action(
+  `${onePath}/variables/:variableName/delete`,
   { access: "owner" },
-  async (context) => {
-    const { params } = context;
-    const { environmentId, variableName } = params;
-    await write(
-      context,
-      "owner",
-      (sql) => removeVariable(sql, params, variableName),
-      () => ({ action: "variable.deleted", subject: variableName, details: { environmentId } }),
-    );
-    return new SeeOther(`${pathOf(params)}?notice=removed#variables`);
+  {
+    act: (sql, { params }) => removeVariable(sql, params, params.variableName),
+    record: (_, { params: { environmentId, variableName } }) => ({
+      action: "variable.deleted",
+      subject: variableName,
+      details: { environmentId },
+    }),
+    done: ({ params }) => `${pathOf(params)}?notice=removed#variables`,
   },
 );

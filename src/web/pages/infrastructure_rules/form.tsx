@@ -11,10 +11,10 @@ import {
   TRIAL,
 } from "../../../schema/infrastructure_rules.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { Csrf, Field } from "../../components/form.tsx";
+import { Field, Form } from "../../components/form.tsx";
 import { Breakable } from "../../components/text.tsx";
-import type { PageContext } from "../../site/page.ts";
 import { executionPath, testPath } from "../../site/paths.ts";
+import type { TeamContext, View } from "../../site/page.ts";
 
 export const ruleFields = v.strictObject({
   name: v.string(),
@@ -22,7 +22,8 @@ export const ruleFields = v.strictObject({
   url: v.string(),
   do: v.picklist(["save", "try"], "expected a known operation"),
 });
-export type RuleFields = Omit<v.InferOutput<typeof ruleFields>, "do">;
+export type RuleFields = Omit<SentFields, "do">;
+type SentFields = v.InferOutput<typeof ruleFields>;
 
 export const EMPTY_RULE: RuleFields = { name: "", pattern: "", url: "" };
 
@@ -37,17 +38,20 @@ export const toRuleFields = ({ name, pattern, url }: InfrastructureRule): RuleFi
   return { name, pattern, url: url ?? "" };
 };
 
-/** Searches the failures of the last days with the rule of a form. */
-export const tryRule = (
-  { sql, team, now }: Pick<PageContext, "sql" | "now"> & { team: { id: string } },
-  { pattern }: RuleFields,
-): Promise<RuleTrialResult> => tryInfrastructureRule(sql, team.id, check(ruleTrial, { pattern }), now);
+/** Searches the failures of the last days with the rule of a form. Returns undefined if the form is to be saved. */
+export function tryRule(
+  { sql, team, now, fields }: TeamContext & { fields: SentFields },
+  show: (fields: RuleFields, result: RuleTrialResult) => Promise<View>,
+): Promise<View> | undefined {
+  if (fields.do === "save") return undefined;
+  const { pattern } = fields;
+  return tryInfrastructureRule(sql, team.id, check(ruleTrial, { pattern }), now).then((result) => show(fields, result));
+}
 
 type FormProperties = { to: Path; csrf: string; fields: RuleFields; button: string };
 
 export const RuleForm = ({ to, csrf, fields, button }: FormProperties): Html => (
-  <form class="fields card padded" method="post" action={to}>
-    <Csrf token={csrf} />
+  <Form to={to} csrf={csrf}>
     <Field
       label="Name"
       name="name"
@@ -84,7 +88,7 @@ export const RuleForm = ({ to, csrf, fields, button }: FormProperties): Html => 
         Try on recent failures
       </button>
     </div>
-  </form>
+  </Form>
 );
 
 export const ruleWords = ({ pattern }: Pick<InfrastructureRule, "pattern">): Html => (

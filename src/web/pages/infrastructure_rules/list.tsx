@@ -4,7 +4,6 @@ import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
 import { check } from "../../../http/input.ts";
 import { createInfrastructureRule } from "../../../operations/projects/infrastructure_rules.ts";
-import type { Role } from "../../../schema/accounts.ts";
 import {
   type InfrastructureRule,
   newInfrastructureRule,
@@ -20,10 +19,9 @@ import { AgoCell, CardTable, TeamList, toPagedRows } from "../../components/list
 import { DayBars } from "../../components/day_bars.tsx";
 import { FormError, Notice, noticeParameter } from "../../components/form.tsx";
 import { External, toPercent } from "../../components/text.tsx";
-import { tryForm } from "../../site/form_input.ts";
-import { form, page, type PageContext, SeeOther, type View } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
+import { page, type View, type TeamContext } from "../../site/page.ts";
 import { EMPTY_RULE, type RuleFields, ruleFields, RuleForm, ruleWords, toRule, TrialResult, tryRule } from "./form.tsx";
+import { action } from "../../site/action.ts";
 
 const MAX_ROWS = 50;
 
@@ -32,8 +30,6 @@ const NOTICES = {
   saved: "Rule saved. It applies to failures from now on.",
   deleted: "Rule deleted.",
 } as const;
-
-type ListContext = Pick<PageContext, "sql" | "csrf" | "now"> & { role: Role; team: { id: string; name: string } };
 
 type ListState = {
   cursor?: string | undefined;
@@ -100,7 +96,7 @@ const Shares = ({ shares, now }: { shares: readonly InfrastructureShare[]; now: 
     </>
   );
 
-async function showList({ sql, team, role, csrf, now }: ListContext, state: ListState): Promise<View> {
+async function showList({ sql, team, role, csrf, now }: TeamContext, state: ListState): Promise<View> {
   const { cursor, notice, problem, fields, result } = state;
   const from = new Date(now.getTime() - (SHARE_DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
   const [found, shares] = await Promise.all([
@@ -145,28 +141,19 @@ export const listPage = page(
   async (context) => await showList(context, context.query),
 );
 
-export const createRuleForm = form(
+export const createRuleForm = action(
   "/teams/:teamId/infrastructure-rules",
   { access: "owner", fields: ruleFields },
-  async (context) => {
-    const { team, fields } = context;
-    const done = await tryForm(async () => {
-      if (fields.do === "try") return await tryRule(context, fields);
-      const rule = check(newInfrastructureRule, toRule(fields));
-      await write(
-        context,
-        "owner",
-        (sql) => createInfrastructureRule(sql, team.id, rule),
-        ({ id, name }) => ({
-          action: "infrastructure_rule.created",
-          subject: name,
-          details: { infrastructureRuleId: id, pattern: rule.pattern },
-        }),
-      );
-      return undefined;
-    });
-    if ("problem" in done) return await showList(context, { problem: done.problem, fields });
-    if (done.result) return await showList(context, { fields, result: done.result });
-    return new SeeOther(`/teams/${team.id}/infrastructure-rules?notice=created`);
+  {
+    preview: (context) => tryRule(context, (fields, result) => showList(context, { fields, result })),
+    read: ({ fields }) => check(newInfrastructureRule, toRule(fields)),
+    act: (sql, { team }, rule) => createInfrastructureRule(sql, team.id, rule),
+    record: ({ id, name }, _, { pattern }) => ({
+      action: "infrastructure_rule.created",
+      subject: name,
+      details: { infrastructureRuleId: id, pattern },
+    }),
+    refused: (context, problem) => showList(context, { problem, fields: context.fields }),
+    done: ({ team }) => `/teams/${team.id}/infrastructure-rules?notice=created`,
   },
 );

@@ -8,7 +8,7 @@ import { AgoCell, TableHead } from "../../components/list.tsx";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, toExact } from "../../components/text.tsx";
-import type { ViewContext } from "./list.tsx";
+import type { TeamContext } from "../../site/page.ts";
 
 const MAX_SHOWN_ATTEMPTS = 5;
 
@@ -38,7 +38,7 @@ function attemptRow({ attemptedAt, statusCode, latencyMs, error }: DeliveryAttem
 }
 
 export function deliveryDetails(
-  { team, role, csrf, now }: ViewContext,
+  { team, role, csrf, now }: TeamContext,
   integration: Integration,
   delivery: Delivery,
 ): Html {

@@ -3,7 +3,6 @@
 import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
 import { toIntegration } from "../../../operations/automation/integrations.ts";
-import type { Role } from "../../../schema/accounts.ts";
 import { uuid } from "../../../schema/fields.ts";
 import type { Integration } from "../../../schema/integrations.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";
@@ -11,7 +10,7 @@ import { counted } from "../../../wording/numbers.ts";
 import { Notice, noticeParameter } from "../../components/form.tsx";
 import { MarkCell, type PagedRows, CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
 import { Ago } from "../../components/text.tsx";
-import { type PageContext, type View, page } from "../../site/page.ts";
+import { type TeamContext, type View, page } from "../../site/page.ts";
 import { KIND_NAMES } from "./fields.tsx";
 
 const MAX_ROWS = 50;
@@ -26,11 +25,6 @@ export const NOTICES = {
   disabled: "Integration disabled. No messages are sent or queued.",
   deleted: "Integration deleted.",
 } as const;
-
-export type ViewContext = Pick<PageContext, "sql" | "fast" | "csrf" | "now"> & {
-  role: Role;
-  team: { id: string; name: string };
-};
 
 type Place = { teamId: string; integrationId: string };
 
@@ -89,12 +83,12 @@ const IntegrationTable = ({ base, integrations, now }: TableProperties): Html =>
 
 type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined };
 
-async function loadList({ sql, team }: ViewContext, { cursor }: ListQuery): Promise<PagedRows<Integration>> {
+async function loadList({ sql, team }: TeamContext, { cursor }: ListQuery): Promise<PagedRows<Integration>> {
   const found = await selectIntegrations(sql, team.id, { limit: MAX_ROWS }, cursor);
   return toPagedRows(found.map(toIntegration), MAX_ROWS, ({ id }) => id);
 }
 
-function listView({ team, role, now }: ViewContext, { cursor, notice }: ListQuery, list: PagedRows<Integration>): View {
+function listView({ team, role, now }: TeamContext, { cursor, notice }: ListQuery, list: PagedRows<Integration>): View {
   const base: Path = `/teams/${team.id}/integrations`;
   const body = (
     <>

@@ -21,9 +21,9 @@ import { CardTable } from "../../components/list.tsx";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
-import { type Page, SeeOther, form, page } from "../../site/page.ts";
+import { type Page, page } from "../../site/page.ts";
 import { executionPath } from "../../site/paths.ts";
-import { write } from "../../site/write.ts";
+import { action } from "../../site/action.ts";
 import { keyHint, lines, snippets, systems } from "./snippets.tsx";
 import { type Step, sampleCard, stepRow } from "./steps.tsx";
 
@@ -136,47 +136,51 @@ const onboardingPage = page(path, { access: "viewer", query }, async (context) =
   return { title, body, section: "settings", ...(completed && first ? {} : { live: `${base}/live` }) };
 });
 
-const stepForm = form(
+const stepForm = action(
   `${path}/steps`,
   { access: "member", fields: v.strictObject({ step: v.picklist(STEPS), skipped: booleanText }) },
-  async (context) => {
-    const { project, fields } = context;
-    await write(context, "member", (sql) => skipStep(sql, project.id, fields.step, fields.skipped));
-    return new SeeOther(`/projects/${project.id}/onboarding`);
+  {
+    act: (sql, { project, fields }) => skipStep(sql, project.id, fields.step, fields.skipped),
+    done: ({ project }) => `/projects/${project.id}/onboarding`,
   },
 );
 
-const dismissForm = form(
+const dismissForm = action(
   `${path}/dismiss`,
   { access: "member", fields: v.strictObject({ dismissed: booleanText }) },
-  async (context) => {
-    const { project } = context;
-    const { dismissed } = context.fields;
-    await write(context, "member", (sql) => changeOnboarding(sql, project.id, { dismissed }));
-    return new SeeOther(dismissed ? `/projects/${project.id}` : `/projects/${project.id}/onboarding`);
+  {
+    act: (sql, { project, fields }) => changeOnboarding(sql, project.id, fields),
+    done: ({ project, fields }) =>
+      fields.dismissed ? `/projects/${project.id}` : `/projects/${project.id}/onboarding`,
   },
 );
 
-const addSampleForm = form(`${path}/sample-data`, { access: "member" }, async (context) => {
-  const { project } = context;
-  await write(
-    context,
-    "member",
-    (sql) => addSampleData(sql, project.id),
-    () => ({ action: "sample_data.added", subject: project.name, details: { projectId: project.id } }),
-  );
-  return new SeeOther(`/projects/${project.id}`);
-});
+const addSampleForm = action(
+  `${path}/sample-data`,
+  { access: "member" },
+  {
+    act: (sql, { project }) => addSampleData(sql, project.id),
+    record: (_, { project }) => ({
+      action: "sample_data.added",
+      subject: project.name,
+      details: { projectId: project.id },
+    }),
+    done: ({ project }) => `/projects/${project.id}`,
+  },
+);
 
-const removeSampleForm = form(`${path}/sample-data/delete`, { access: "member" }, async (context) => {
-  const { project } = context;
-  await write(
-    context,
-    "member",
-    (sql) => removeSampleData(sql, project.id),
-    () => ({ action: "sample_data.removed", subject: project.name, details: { projectId: project.id } }),
-  );
-  return new SeeOther(`/projects/${project.id}/onboarding`);
-});
+const removeSampleForm = action(
+  `${path}/sample-data/delete`,
+  { access: "member" },
+  {
+    act: (sql, { project }) => removeSampleData(sql, project.id),
+    record: (_, { project }) => ({
+      action: "sample_data.removed",
+      subject: project.name,
+      details: { projectId: project.id },
+    }),
+    done: ({ project }) => `/projects/${project.id}/onboarding`,
+  },
+);
 
 export const onboardingPages: Page[] = [onboardingPage, stepForm, dismissForm, addSampleForm, removeSampleForm];

@@ -5,14 +5,11 @@ import type { Path } from "../../../http/html.ts";
 import { deleteProject } from "../../../operations/projects/deletion.ts";
 import { selectProjectContents } from "../../../store/deletion.ts";
 import { DeletionForm, countedLoss } from "../../components/deletion.tsx";
-import { tryForm } from "../../site/form_input.ts";
-import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
-
-type Shown = Pick<PageContext, "sql" | "csrf"> & { project: { id: string; name: string } };
+import { type View, page, type ProjectContext } from "../../site/page.ts";
+import { action } from "../../site/action.ts";
 
 async function deletion(
-  { sql, csrf, project }: Shown,
+  { sql, csrf, project }: ProjectContext,
   { problem, given }: { problem?: string; given?: string } = {},
 ): Promise<View> {
   const contents = await selectProjectContents(sql, project.id);
@@ -44,15 +41,12 @@ export const deletionPage = page("/projects/:projectId/settings/delete", { acces
   deletion(context),
 );
 
-export const deletionForm = form(
+export const deletionForm = action(
   "/projects/:projectId/settings/delete",
   { access: "owner", fields: v.strictObject({ confirm: v.string() }) },
-  async (context) => {
-    const { project, team, fields } = context;
-    const deleted = await tryForm(() =>
-      write(context, "owner", (sql, by) => deleteProject(sql, { id: project.id, confirm: fields.confirm }, by)),
-    );
-    if ("problem" in deleted) return await deletion(context, { problem: deleted.problem, given: fields.confirm });
-    return new SeeOther(`/teams/${team.id}/settings?notice=deleted`);
+  {
+    act: (sql, { project, fields: { confirm } }, _, by) => deleteProject(sql, { id: project.id, confirm }, by),
+    refused: (context, problem) => deletion(context, { problem, given: context.fields.confirm }),
+    done: ({ team }) => `/teams/${team.id}/settings?notice=deleted`,
   },
 );

@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { notifyLeases } from "../../../database/signals.ts";
 import { absent } from "../../../http/problem.ts";
 import type { Role } from "../../../schema/accounts.ts";
-import { text } from "../../../schema/fields.ts";
+import { booleanText, text } from "../../../schema/fields.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
 import {
   type TeamRunner,
@@ -17,10 +17,10 @@ import { counted } from "../../../wording/numbers.ts";
 import { Empty, Pager } from "../../components/list.tsx";
 import { Mark } from "../../components/status.tsx";
 import { idAndNameCursor } from "../../site/cursor.ts";
-import { type Page, type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
+import { type Page, type PageContext, type View, page } from "../../site/page.ts";
 import { StartCommands } from "./start_commands.tsx";
 import { MAX_QUEUE, queueTable, runnerTable } from "./tables.tsx";
+import { action } from "../../site/action.ts";
 
 const MAX_RUNNERS = 100;
 
@@ -106,26 +106,20 @@ const runnersPage = page("/teams/:teamId/runners", { access: "viewer", query: ru
   runnersView(context, await loadRunners(context)),
 );
 
-const pauseForm = form(
+const pauseForm = action(
   "/projects/:projectId/runners/pause",
-  { access: "member", fields: v.strictObject({ runner: text(200), paused: v.picklist(["true", "false"]) }) },
-  async (context) => {
-    const { project, team, fields } = context;
-    const paused = fields.paused === "true";
-    await write(
-      context,
-      "member",
-      async (sql, { name }) => {
-        if (!(await updateRunnerPause(sql, project.id, fields.runner, paused ? `Paused by ${name}` : null))) absent();
-        await notifyLeases(sql, project.id);
-      },
-      () => ({
-        action: paused ? "runner.paused" : "runner.resumed",
-        subject: fields.runner,
-        details: { project: project.name },
-      }),
-    );
-    return new SeeOther(`/teams/${team.id}/runners`);
+  { access: "member", fields: v.strictObject({ runner: text(200), paused: booleanText }) },
+  {
+    act: async (sql, { project, fields: { runner, paused } }, _, { name }) => {
+      if (!(await updateRunnerPause(sql, project.id, runner, paused ? `Paused by ${name}` : null))) absent();
+      await notifyLeases(sql, project.id);
+    },
+    record: (_, { project, fields: { runner, paused } }) => ({
+      action: paused ? "runner.paused" : "runner.resumed",
+      subject: runner,
+      details: { project: project.name },
+    }),
+    done: ({ team }) => `/teams/${team.id}/runners`,
   },
 );
 

@@ -5,14 +5,11 @@ import type { Path } from "../../../http/html.ts";
 import { deleteTeam } from "../../../operations/projects/deletion.ts";
 import { selectTeamContents } from "../../../store/deletion.ts";
 import { DeletionForm, countedLoss } from "../../components/deletion.tsx";
-import { tryForm } from "../../site/form_input.ts";
-import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
-
-type Shown = Pick<PageContext, "sql" | "csrf"> & { team: { id: string; name: string } };
+import { type View, page, type TeamContext } from "../../site/page.ts";
+import { action } from "../../site/action.ts";
 
 async function deletion(
-  { sql, csrf, team }: Shown,
+  { sql, csrf, team }: TeamContext,
   { problem, given }: { problem?: string; given?: string } = {},
 ): Promise<View> {
   const contents = await selectTeamContents(sql, team.id);
@@ -42,18 +39,16 @@ async function deletion(
 
 export const deletionPage = page("/teams/:teamId/settings/delete", { access: "owner" }, (context) => deletion(context));
 
-export const deletionForm = form(
+export const deletionForm = action(
   "/teams/:teamId/settings/delete",
   { access: "owner", fields: v.strictObject({ confirm: v.string() }) },
-  async (context) => {
-    const { team, fields, visitor, log } = context;
+  {
     // No record: the audit log is the team's, and is deleted with it.
-    const deleted = await tryForm(() =>
-      write(context, "owner", (sql, by) => deleteTeam(sql, { id: team.id, confirm: fields.confirm }, by)),
-    );
-    if ("problem" in deleted) return await deletion(context, { problem: deleted.problem, given: fields.confirm });
-    const { name, projects, revokedKeys } = deleted.result;
-    log.warn("A team was deleted", { teamId: team.id, name, projects, revokedKeys, deletedBy: visitor.email });
-    return new SeeOther("/");
+    act: (sql, { team, fields: { confirm } }, _, by) => deleteTeam(sql, { id: team.id, confirm }, by),
+    refused: (context, problem) => deletion(context, { problem, given: context.fields.confirm }),
+    done: ({ team, visitor, log }, { name, projects, revokedKeys }) => {
+      log.warn("A team was deleted", { teamId: team.id, name, projects, revokedKeys, deletedBy: visitor.email });
+      return "/";
+    },
   },
 );

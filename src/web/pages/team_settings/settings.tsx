@@ -7,10 +7,10 @@ import { selectTeamKeys } from "../../../store/keys.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
 import { Empty, Pager } from "../../components/list.tsx";
 import { DangerZone } from "../../components/deletion.tsx";
-import { Csrf, Field, FormError, Notice, noticeParameter } from "../../components/form.tsx";
+import { Field, FormError, Notice, noticeParameter, Form } from "../../components/form.tsx";
 import { idAndNameCursor } from "../../site/cursor.ts";
-import { type View, page } from "../../site/page.ts";
-import { type ViewContext, keyTable, projectTable } from "./tables.tsx";
+import { type View, page, type TeamContext } from "../../site/page.ts";
+import { keyTable, projectTable } from "./tables.tsx";
 
 const MAX_PROJECTS = 100;
 
@@ -23,7 +23,7 @@ const NOTICES = {
   shown: "The key was shown once. If you did not copy it, revoke it and create a new one.",
 } as const;
 
-type Problem = { of: "project" | "key" | "name"; text: string };
+export type Problem = { of: "project" | "key" | "name"; text: string };
 
 type FormState = {
   notice?: keyof typeof NOTICES | undefined;
@@ -32,7 +32,7 @@ type FormState = {
 };
 
 export async function settings(
-  shown: ViewContext,
+  shown: TeamContext,
   cursor: v.InferOutput<typeof idAndNameCursor>,
   { notice, problem, value }: FormState,
 ): Promise<View> {
@@ -63,8 +63,7 @@ export async function settings(
       {role === "owner" ? (
         <>
           <FormError message={text("project")} />
-          <form class="line" method="post" action={`${base}/projects`}>
-            <Csrf token={csrf} />
+          <Form to={`${base}/projects`} csrf={csrf} kind="line">
             <Field
               label="Name of the new project"
               name="name"
@@ -74,7 +73,7 @@ export async function settings(
               value={problem?.of === "project" ? value : ""}
             />
             <button>Create project</button>
-          </form>
+          </Form>
         </>
       ) : null}
       <h2 id="keys">
@@ -84,8 +83,7 @@ export async function settings(
       {role === "owner" ? (
         <>
           <FormError message={text("key")} />
-          <form class="line" method="post" action={`${base}/keys`}>
-            <Csrf token={csrf} />
+          <Form to={`${base}/keys`} csrf={csrf} kind="line">
             <input type="hidden" name="newest" value={newest ?? "none"} />
             <Field
               label="Name of the new key"
@@ -97,15 +95,14 @@ export async function settings(
               value={problem?.of === "key" ? value : ""}
             />
             <button>Generate team key</button>
-          </form>
+          </Form>
         </>
       ) : null}
       {role === "owner" ? (
         <>
           <h2 id="name">Name of the team</h2>
           <FormError message={text("name")} />
-          <form class="line" method="post" action={`${base}/name`}>
-            <Csrf token={csrf} />
+          <Form to={`${base}/name`} csrf={csrf} kind="line">
             <Field
               label="Name"
               name="name"
@@ -115,7 +112,7 @@ export async function settings(
               value={problem?.of === "name" ? value : team.name}
             />
             <button>Rename team</button>
-          </form>
+          </Form>
         </>
       ) : null}
       <h2>Infrastructure rules</h2>

@@ -7,12 +7,7 @@ import { AgoCell, Empty, CardTable } from "../../components/list.tsx";
 import { Danger } from "../../components/form.tsx";
 import { Tag } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
-import type { PageContext } from "../../site/page.ts";
-
-export type ViewContext = Pick<PageContext, "fast" | "sql" | "csrf" | "now"> & {
-  role: "viewer" | "member" | "owner";
-  team: { id: string; name: string };
-};
+import type { TeamContext } from "../../site/page.ts";
 
 export function projectTable(rows: readonly ProjectWithKey[], now: Date): Html {
   return (
@@ -49,7 +44,7 @@ export function projectTable(rows: readonly ProjectWithKey[], now: Date): Html {
   );
 }
 
-export function keyTable({ team, role, csrf, now }: ViewContext, keys: readonly ShownKey[]): Html {
+export function keyTable({ team, role, csrf, now }: TeamContext, keys: readonly ShownKey[]): Html {
   if (keys.length === 0)
     return <Empty>No team keys yet. Scripts use them to set up integrations, environments and automations.</Empty>;
   return (
