@@ -5,7 +5,7 @@ import type { Href, Html } from "../../http/html.ts";
 import { Legend } from "./legend.tsx";
 import { wordOf } from "./status.tsx";
 
-export type Bar = {
+type Bar = {
   status: string;
   /** Null if the value is not known; the bar then has the minimum height. */
   value: number | null;

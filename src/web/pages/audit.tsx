@@ -5,7 +5,7 @@ import type { Html, Path } from "../../http/html.ts";
 import type { AuditAction, AuditEntry } from "../../schema/audit.ts";
 import { uuid } from "../../schema/fields.ts";
 import { selectAuditEntries } from "../../store/audit.ts";
-import { type Page, type PageContext, type View, page } from "../site/page.ts";
+import { type Page, type View, page, type TeamContext } from "../site/page.ts";
 import { AgoCell, Empty, type PagedRows, CardTable, toPagedRows } from "../components/list.tsx";
 import { Breakable } from "../components/text.tsx";
 import { bugPath, executionPath, testPath } from "../site/paths.ts";
@@ -126,10 +126,7 @@ function row({ at, actor, action, subject, details }: AuditEntry, { projects, no
 
 const auditQuery = v.strictObject({ after: v.optional(uuid) });
 
-type Context = Pick<PageContext, "sql" | "now"> & {
-  team: { id: string; name: string };
-  query: v.InferOutput<typeof auditQuery>;
-};
+type Context = TeamContext & { query: v.InferOutput<typeof auditQuery> };
 
 type AuditData = PagedRows<AuditEntry> & Pick<RowContext, "projects">;
 

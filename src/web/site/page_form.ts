@@ -8,7 +8,7 @@ import type { Page, VisitorServices } from "./page.ts";
 import { PageError } from "./page_error.ts";
 import { acceptsHtml } from "./page_reply.ts";
 
-export type FormRequest = { request: Request; address: () => string; visitor: Visitor | undefined };
+type FormRequest = { request: Request; address: () => string; visitor: Visitor | undefined };
 
 /** The function it returns throws a PageError or a Problem. */
 export function createFieldReader(visitors: VisitorServices) {

@@ -13,17 +13,26 @@ import { type AutomationRun, runStatus } from "../../../schema/automation_runs.t
 import { automationPatch } from "../../../schema/automations.ts";
 import { booleanText, mayBeEmpty } from "../../../schema/fields.ts";
 import { selectAutomationRuns } from "../../../store/automations.ts";
-import { Empty, Pager, CardTable, toPagedRows } from "../../components/list.tsx";
 import { StatusFilter } from "../../components/filters.tsx";
 import { ActionForm, type Choice, Danger, FormError, Notice } from "../../components/form.tsx";
+import { Empty, Pager, CardTable, toPagedRows } from "../../components/list.tsx";
 import { toExact } from "../../components/text.tsx";
-import { type View, page, type TeamContext } from "../../site/page.ts";
-import { type FormValues, editors, fieldsOf, read, toFormValues, toJson } from "./edit.tsx";
-import { sentenceOf } from "./sentence.ts";
-import { toAutomationFields } from "./fields.tsx";
-import { NOTICES, cursor, lastRunOf, pathOf, selectChoices, notice, wordOf } from "./list.tsx";
-import { dryRunCard, runRow } from "./runs.tsx";
 import { action } from "../../site/action.ts";
+import { type View, page, type TeamContext, type Page } from "../../site/page.ts";
+import {
+  type FormValues,
+  editors,
+  fieldsOf,
+  read,
+  toFormValues,
+  toJson,
+  createAutomationForm,
+  newPage,
+} from "./edit.tsx";
+import { toAutomationFields } from "./fields.tsx";
+import { NOTICES, cursor, lastRunOf, pathOf, selectChoices, notice, wordOf, listPage } from "./list.tsx";
+import { dryRunCard, runRow } from "./runs.tsx";
+import { sentenceOf } from "./sentence.ts";
 
 const MAX_RUNS = 20;
 
@@ -161,13 +170,13 @@ const toChanged = ({ id, name }: { id: string; name: string }, fields: readonly 
 
 const onePath = "/teams/:teamId/automations/:automationId";
 
-export const automationPage = page(
+const automationPage = page(
   onePath,
   { access: "viewer", query: v.strictObject({ cursor, notice, status: mayBeEmpty(runStatus) }) },
   async (context) => await showAutomation(context, context.query),
 );
 
-export const changeForm = action(
+const changeForm = action(
   onePath,
   { access: "owner", fields: fieldsOf },
   {
@@ -180,7 +189,7 @@ export const changeForm = action(
   },
 );
 
-export const stateForm = action(
+const stateForm = action(
   `${onePath}/state`,
   { access: "owner", fields: v.strictObject({ enabled: booleanText }) },
   {
@@ -191,7 +200,7 @@ export const stateForm = action(
   },
 );
 
-export const deleteForm = action(
+const deleteForm = action(
   `${onePath}/delete`,
   { access: "owner" },
   {
@@ -205,7 +214,7 @@ export const deleteForm = action(
   },
 );
 
-export const runForm = action(
+const runForm = action(
   `${onePath}/run`,
   { access: "owner", fields: v.strictObject({ dryRun: booleanText }) },
   {
@@ -220,3 +229,14 @@ export const runForm = action(
         : `${pathOf(context.params)}?notice=ran#runs`,
   },
 );
+
+export const automations: Page[] = [
+  listPage,
+  newPage,
+  createAutomationForm,
+  automationPage,
+  changeForm,
+  stateForm,
+  deleteForm,
+  runForm,
+];

@@ -20,7 +20,7 @@ import { bugPath, taskPath } from "../../site/paths.ts";
 import { onePath, STILL_OPEN } from "./shared.tsx";
 import { action } from "../../site/action.ts";
 
-export type BugSearch = { search: NewestSearchRow; probes: SearchProbe[] };
+type BugSearch = { search: NewestSearchRow; probes: SearchProbe[] };
 
 export async function loadBugSearch(sql: Sql, projectId: string, bugId: string): Promise<BugSearch | undefined> {
   const search = await selectNewestSearch(sql, projectId, bugId);

@@ -9,7 +9,7 @@ import { counted } from "../../../wording/numbers.ts";
 import { Empty, MarkCell, CardTable } from "../../components/list.tsx";
 import { FilterText } from "../../components/filters.tsx";
 import { ActionForm } from "../../components/form.tsx";
-import { type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
+import { type View, page, type ProjectContext } from "../../site/page.ts";
 import { bugPath } from "../../site/paths.ts";
 import { STILL_OPEN, find, onePath, toNumber } from "./shared.tsx";
 import { action } from "../../site/action.ts";
@@ -18,11 +18,7 @@ const MAX_CHOICES = 10;
 
 const mergeQuery = v.strictObject({ q: mayBeEmpty(text(200)) });
 
-type Context = Pick<PageContext, "sql" | "csrf"> & {
-  project: ProjectRef;
-  params: { bugId: string };
-  query: v.InferOutput<typeof mergeQuery>;
-};
+type Context = ProjectContext & { params: { bugId: string }; query: v.InferOutput<typeof mergeQuery> };
 
 type Choice = Pick<BugState, "id" | "number" | "title" | "status">;
 

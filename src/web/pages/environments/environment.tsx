@@ -1,5 +1,6 @@
 /** One environment: its settings and its variables. */
 
+import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
 import { type Html, type Path, safeUrl } from "../../../http/html.ts";
 import { check } from "../../../http/input.ts";
@@ -8,19 +9,35 @@ import {
   changeEnvironment,
   removeEnvironment,
   toVariable,
+  addVariables,
+  readVariables,
+  removeVariable,
+  replaceVariables,
+  setVariable,
 } from "../../../operations/projects/environments.ts";
-import { environmentPatch } from "../../../schema/environments.ts";
+import { environmentPatch, newVariable, variableName } from "../../../schema/environments.ts";
 import { refuseAbsent } from "../../../schema/refusal.ts";
 import type { Seal } from "../../../secrets/seal.ts";
 import { type VariableRow, selectEnvironment, selectVariables } from "../../../store/environments.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Empty, Pager, toPagedRows } from "../../components/list.tsx";
 import { Danger, FormError, Notice } from "../../components/form.tsx";
+import { Empty, Pager, toPagedRows } from "../../components/list.tsx";
 import { Breakable } from "../../components/text.tsx";
-import { type View, page, type TeamContext } from "../../site/page.ts";
-import { NOTICES, type SettingsFields, query, settingsFields, settingsForm, toFields, toValues } from "./list.tsx";
+import { action, toLines } from "../../site/action.ts";
+import { type View, page, type TeamContext, type Page } from "../../site/page.ts";
+import {
+  NOTICES,
+  type SettingsFields,
+  query,
+  settingsFields,
+  settingsForm,
+  toFields,
+  toValues,
+  PASTE_REFUSED_HINT,
+  createEnvironmentForm,
+  listPage,
+} from "./list.tsx";
 import { type EnteredVariable, PasteForm, type ShownVariable, VariableForm, variableTable } from "./variable_views.tsx";
-import { action } from "../../site/action.ts";
 
 const MAX_VARIABLE_ROWS = 100;
 
@@ -56,7 +73,7 @@ async function loadEnvironment({ sql, fast, seal, team, params }: Context, curso
 
 type EnvironmentData = Awaited<ReturnType<typeof loadEnvironment>>;
 
-export async function showEnvironment(context: Context, state: FormState): Promise<View> {
+async function showEnvironment(context: Context, state: FormState): Promise<View> {
   return environmentView(context, await loadEnvironment(context, state.cursor), state);
 }
 
@@ -129,18 +146,18 @@ function environmentView(context: Context, { environment, variables }: Environme
   return { title: environment.name, body, section: "environments", ...(state.problem ? { status: 400 } : {}) };
 }
 
-export const slugOf = async (sql: Sql, { teamId, environmentId }: EnvironmentPlace): Promise<string> =>
+const slugOf = async (sql: Sql, { teamId, environmentId }: EnvironmentPlace): Promise<string> =>
   ((await selectEnvironment(sql, teamId, environmentId)) ?? refuseAbsent()).slug;
 
-export const onePath = "/teams/:teamId/environments/:environmentId";
+const onePath = "/teams/:teamId/environments/:environmentId";
 
-export const environmentPage = page(
+const environmentPage = page(
   onePath,
   { access: "viewer", query },
   async (context) => await showEnvironment(context, context.query),
 );
 
-export const changeForm = action(
+const changeForm = action(
   onePath,
   { access: "owner", fields: settingsFields },
   {
@@ -157,7 +174,7 @@ export const changeForm = action(
   },
 );
 
-export const deleteForm = action(
+const deleteForm = action(
   `${onePath}/delete`,
   { access: "owner" },
   {
@@ -171,5 +188,88 @@ export const deleteForm = action(
   },
 );
 
-export const pathOf = ({ teamId, environmentId }: EnvironmentPlace): Path =>
-  `/teams/${teamId}/environments/${environmentId}`;
+const pathOf = ({ teamId, environmentId }: EnvironmentPlace): Path => `/teams/${teamId}/environments/${environmentId}`;
+
+const variableFields = v.strictObject({ name: v.string(), value: v.string(), secret: v.optional(v.literal("true")) });
+
+const pasteFields = v.strictObject({
+  text: v.string(),
+  secret: v.optional(v.literal("true")),
+  replace: v.optional(v.literal("true")),
+});
+
+/** Maximum number of names of pasted variables. */
+const MAX_NAMES = 50;
+
+const readVariable = ({ name, value, secret }: v.InferOutput<typeof variableFields>) => ({
+  ...{ name: name.trim(), value: toLines(value), secret: secret === "true" },
+});
+
+const namedVariable = v.strictObject({ name: variableName, ...newVariable.entries });
+
+const variableForm = action(
+  `${onePath}/variables`,
+  { access: "owner", fields: variableFields },
+  {
+    read: ({ fields }) => check(namedVariable, readVariable(fields), false),
+    act: (sql, { seal, params }, variable) => setVariable(sql, seal, params, variable),
+    record: (_, { params: { environmentId } }, { name }) => ({
+      action: "variable.changed",
+      subject: name,
+      details: { environmentId },
+    }),
+    refused: (context, text) =>
+      showEnvironment(context, { problem: { of: "variable", text }, variable: readVariable(context.fields) }),
+    done: ({ params }) => `${pathOf(params)}?notice=set#variables`,
+  },
+);
+
+const pasteForm = action(
+  `${onePath}/variables/paste`,
+  { access: "owner", fields: pasteFields },
+  {
+    read: ({ fields }) => {
+      const secret = fields.secret === "true";
+      return new Map(
+        [...readVariables(fields.text, "text/plain")].map(([name, { value }]) => [name, { value, secret }]),
+      );
+    },
+    act: async (sql, { seal, params, fields }, variables) => {
+      await (fields.replace === "true" ? replaceVariables : addVariables)(sql, seal, params, variables);
+      return await slugOf(sql, params);
+    },
+    record: (slug, { params, fields }, variables) => ({
+      action: fields.replace === "true" ? "variables.replaced" : "variable.changed",
+      subject: slug,
+      details: { environmentId: params.environmentId, names: [...variables.keys()].slice(0, MAX_NAMES) },
+    }),
+    refused: (context, problem) =>
+      showEnvironment(context, { problem: { of: "paste", text: `${problem}; ${PASTE_REFUSED_HINT}` } }),
+    done: ({ params }) => `${pathOf(params)}?notice=pasted#variables`,
+  },
+);
+
+const deleteVariableForm = action(
+  `${onePath}/variables/:variableName/delete`,
+  { access: "owner" },
+  {
+    act: (sql, { params }) => removeVariable(sql, params, params.variableName),
+    record: (_, { params: { environmentId, variableName } }) => ({
+      action: "variable.deleted",
+      subject: variableName,
+      details: { environmentId },
+    }),
+    done: ({ params }) => `${pathOf(params)}?notice=removed#variables`,
+  },
+);
+
+export const environments: Page[] = [
+  listPage,
+  createEnvironmentForm,
+  environmentPage,
+  changeForm,
+  deleteForm,
+  variableForm,
+  pasteForm,
+  deleteVariableForm,
+];

@@ -23,7 +23,7 @@ const MAX_COMPARED_RESULTS = 20_000;
 
 type NamedTest = Pick<ComparedRow, "testCaseId" | "taskSlug" | "suite" | "name">;
 
-export type Changes = {
+type Changes = {
   compared: readonly ComparedRow[];
   slower: readonly SlowerRow[];
   flaky: readonly NamedTest[];

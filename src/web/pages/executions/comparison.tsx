@@ -14,7 +14,7 @@ import { Empty, MarkCell, CardTable } from "../../components/list.tsx";
 import { SlowerTests } from "../../components/slower_tests.tsx";
 import { wordOf } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
-import { type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
+import { type View, page, type ProjectContext } from "../../site/page.ts";
 import { executionPath, testPath } from "../../site/paths.ts";
 
 const COMPARED: Record<string, { title: string; hint: string; mark: string }> = {
@@ -74,11 +74,7 @@ const MAX_CHOICES = 20;
 
 const comparisonQuery = v.strictObject({ baseline: mayBeEmpty(uuid) });
 
-type Context = Pick<PageContext, "sql" | "now" | "path"> & {
-  project: ProjectRef;
-  params: { executionId: string };
-  query: v.InferOutput<typeof comparisonQuery>;
-};
+type Context = ProjectContext & { params: { executionId: string }; query: v.InferOutput<typeof comparisonQuery> };
 
 async function loadComparison({ sql, project: { id: projectId, defaultBranch }, params, query }: Context) {
   const { executionId } = params;

@@ -54,13 +54,13 @@ export function taskTable(
   ];
 }
 
-export const shardsWord = (task: TaskRow): string | null => {
+const shardsWord = (task: TaskRow): string | null => {
   if (task.shards === 1) return null;
   return `${task.shards - missingShardsOf(task).length} of ${task.shards} shards`;
 };
 
 /** Explains why a task is missing or incomplete. Returns null if it is neither. */
-export function whyMissing(task: TaskRow): string | null {
+function whyMissing(task: TaskRow): string | null {
   if (hasEnded(task.status)) return taskLine(task) ?? task.reason;
   const reason = reasonOfTask(task);
   if (reason !== null) return reason;

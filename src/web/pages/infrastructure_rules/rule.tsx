@@ -10,7 +10,8 @@ import {
 import { infrastructureRulePatch, type RuleTrialResult } from "../../../schema/infrastructure_rules.ts";
 import { Danger, FormError } from "../../components/form.tsx";
 import { External } from "../../components/text.tsx";
-import { page, type View, type TeamContext } from "../../site/page.ts";
+import { action } from "../../site/action.ts";
+import { page, type View, type TeamContext, type Page } from "../../site/page.ts";
 import {
   type RuleFields,
   ruleFields,
@@ -21,7 +22,7 @@ import {
   TrialResult,
   tryRule,
 } from "./form.tsx";
-import { action } from "../../site/action.ts";
+import { createRuleForm, listPage } from "./list.tsx";
 
 type RuleContext = TeamContext & { params: { teamId: string; infrastructureRuleId: string } };
 
@@ -61,9 +62,9 @@ async function showRule(context: RuleContext, { problem, fields, result }: RuleS
 
 const onePath = "/teams/:teamId/infrastructure-rules/:infrastructureRuleId";
 
-export const rulePage = page(onePath, { access: "viewer" }, async (context) => await showRule(context, {}));
+const rulePage = page(onePath, { access: "viewer" }, async (context) => await showRule(context, {}));
 
-export const changeRuleForm = action(
+const changeRuleForm = action(
   onePath,
   { access: "owner", fields: ruleFields },
   {
@@ -80,7 +81,7 @@ export const changeRuleForm = action(
   },
 );
 
-export const deleteRuleForm = action(
+const deleteRuleForm = action(
   `${onePath}/delete`,
   { access: "owner" },
   {
@@ -93,3 +94,5 @@ export const deleteRuleForm = action(
     done: ({ params }) => `/teams/${params.teamId}/infrastructure-rules?notice=deleted`,
   },
 );
+
+export const infrastructureRules: Page[] = [listPage, createRuleForm, rulePage, changeRuleForm, deleteRuleForm];

@@ -11,20 +11,20 @@ import {
   toIntegration,
   tryIntegration,
 } from "../../../operations/automation/integrations.ts";
-import { booleanText, mayBeEmpty } from "../../../schema/fields.ts";
 import { type Delivery, deliveryStatus } from "../../../schema/deliveries.ts";
+import { booleanText, mayBeEmpty } from "../../../schema/fields.ts";
 import { type Integration, integrationPatch } from "../../../schema/integrations.ts";
 import { selectDeliveries } from "../../../store/deliveries.ts";
-import { Empty, Pager, toPagedRows } from "../../components/list.tsx";
 import { StatusFilter } from "../../components/filters.tsx";
 import { ActionForm, type Choice, Danger, Field, FormError, Notice, Form } from "../../components/form.tsx";
+import { Empty, Pager, toPagedRows } from "../../components/list.tsx";
 import { Mark } from "../../components/status.tsx";
-import { type View, page, type TeamContext } from "../../site/page.ts";
-import { type FormValues, toFormValues } from "./create.tsx";
+import { action } from "../../site/action.ts";
+import { type View, page, type TeamContext, type Page } from "../../site/page.ts";
+import { type FormValues, toFormValues, createIntegrationForm, newPage } from "./create.tsx";
 import { ACTION_WORDS, DELIVERY_STATES, deliveryDetails } from "./deliveries.tsx";
 import { KIND_NAMES, configFields, configForm, toConfig, toConfigFields } from "./fields.tsx";
-import { NOTICES, cursor, pathOf, stateOf, notice } from "./list.tsx";
-import { action } from "../../site/action.ts";
+import { NOTICES, cursor, pathOf, stateOf, notice, listPage } from "./list.tsx";
 
 const MAX_DELIVERIES = 20;
 
@@ -196,13 +196,13 @@ const withBugLog = ({ seal, outbound, outboundAllow, log, params }: Context) => 
 
 const onePath = "/teams/:teamId/integrations/:integrationId";
 
-export const integrationPage = page(
+const integrationPage = page(
   onePath,
   { access: "viewer", query: v.strictObject({ cursor, notice, status: mayBeEmpty(deliveryStatus) }) },
   async (context) => await showIntegration(context, context.query),
 );
 
-export const changeForm = action(
+const changeForm = action(
   onePath,
   { access: "owner", fields: settingsFields },
   {
@@ -224,7 +224,7 @@ export const changeForm = action(
   },
 );
 
-export const stateForm = action(
+const stateForm = action(
   `${onePath}/state`,
   { access: "owner", fields: v.strictObject({ enabled: booleanText }) },
   {
@@ -234,7 +234,7 @@ export const stateForm = action(
   },
 );
 
-export const deleteForm = action(
+const deleteForm = action(
   `${onePath}/delete`,
   { access: "owner" },
   {
@@ -248,7 +248,7 @@ export const deleteForm = action(
   },
 );
 
-export const testForm = action(
+const testForm = action(
   `${onePath}/test`,
   { access: "owner" },
   {
@@ -263,7 +263,7 @@ export const testForm = action(
   },
 );
 
-export const redeliverForm = action(
+const redeliverForm = action(
   `${onePath}/deliveries/:deliveryId/redeliver`,
   { access: "owner" },
   {
@@ -272,3 +272,15 @@ export const redeliverForm = action(
     done: ({ params }) => `${pathOf(params)}?notice=redelivered#d-${params.deliveryId}`,
   },
 );
+
+export const integrations: Page[] = [
+  listPage,
+  newPage,
+  createIntegrationForm,
+  integrationPage,
+  changeForm,
+  stateForm,
+  deleteForm,
+  testForm,
+  redeliverForm,
+];

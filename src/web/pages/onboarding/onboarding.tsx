@@ -28,7 +28,7 @@ import { keyHint, lines, snippets, systems } from "./snippets.tsx";
 import { type Step, sampleCard, stepRow } from "./steps.tsx";
 
 /** Returns counts such as "3 passed, 1 failed". */
-export function countsOf({ passed, failed, skipped }: Pick<ExecutionSummary, "passed" | "failed" | "skipped">): string {
+function countsOf({ passed, failed, skipped }: Pick<ExecutionSummary, "passed" | "failed" | "skipped">): string {
   const parts = [
     passed > 0 && `${toCount(passed)} passed`,
     failed > 0 && `${toCount(failed)} failed`,
@@ -74,7 +74,7 @@ function arrival(projectId: string, first: ExecutionSummary | undefined, steps: 
 
 export const query = v.strictObject({ ci: v.optional(v.picklist(systems, "expected the name of a CI system")) });
 
-export const path = "/projects/:projectId/onboarding";
+const path = "/projects/:projectId/onboarding";
 
 const onboardingPage = page(path, { access: "viewer", query }, async (context) => {
   const { sql, project, team, role, csrf, now, publicUrl, query } = context;

@@ -1,12 +1,65 @@
 /** The pages and forms of the settings of a project. */
 
-import type { Page } from "../../site/page.ts";
+import * as v from "valibot";
+import { check } from "../../../http/input.ts";
+import { changeProject } from "../../../operations/projects/projects.ts";
+import { exportQuery } from "../../../schema/exports.ts";
+import { GATE_SHARES } from "../../../schema/gate.ts";
+import { projectPatch } from "../../../schema/projects.ts";
+import { addressBlock } from "../../../secrets/attempts.ts";
+import { action } from "../../site/action.ts";
+import { type Page, page } from "../../site/page.ts";
 import { deletionForm, deletionPage } from "./deletion.tsx";
-import { exportPage } from "./export.ts";
-import { gateShareForm } from "./gate_share_form.ts";
+import { CHOICES, type GateChoices } from "./gate_share.tsx";
 import { keyForm, keyPage } from "./key.tsx";
 import { ownersPage } from "./owners.tsx";
-import { changeForm, settingsPage } from "./settings.tsx";
+import { changeForm, settingsPage, loadSettings, settings } from "./settings.tsx";
+
+const fields = v.strictObject({ choice: v.picklist(CHOICES), share: v.string(), action: v.picklist(["save", "try"]) });
+
+const toShare = ({ choice, share }: v.InferOutput<typeof fields>): number | string => {
+  if (choice !== "own") return GATE_SHARES[choice];
+  return /^\d?\.\d{1,6}$/.test(share.trim()) ? Number(share.trim()) : share;
+};
+
+const readShare = (given: v.InferOutput<typeof fields>) => check(projectPatch, { gateShare: toShare(given) });
+
+const gateShareForm = action(
+  "/projects/:projectId/settings/gate-share",
+  { access: "owner", fields },
+  {
+    preview: ({ project, fields: given }) =>
+      given.action === "try"
+        ? `/projects/${project.id}/settings?share=${readShare({ ...given, choice: "own" }).gateShare}#gates`
+        : undefined,
+    read: (context) => readShare(context.fields),
+    act: (sql, { project }, patch) => changeProject(sql, project.id, patch),
+    record: ({ name, gateShare }, { project }) => ({
+      action: "project.changed",
+      subject: name,
+      details: { projectId: project.id, fields: ["gateShare"], gateShare },
+    }),
+    refused: async (context, gateProblem) => {
+      const loaded = await loadSettings(context);
+      const choices: GateChoices = { ...loaded.choices, chosen: "own", own: context.fields.share };
+      return settings(context, { ...loaded, choices, gateProblem });
+    },
+    done: ({ project }) => `/projects/${project.id}/settings?notice=saved#gates`,
+  },
+);
+
+const exportPage = page(
+  "/projects/:projectId/export",
+  { access: "viewer", query: exportQuery },
+  async ({ project, query, visitor, address, mayStay, exportProject, now }) =>
+    await exportProject({
+      ...{ projectId: project.id, query, mayStay },
+      owner: { session: visitor.sessionId, address: addressBlock(address()), project: project.id },
+      headers: {
+        "Content-Disposition": `attachment; filename="assay-export-${now.toISOString().slice(0, 10)}.ndjson"`,
+      },
+    }),
+);
 
 export const projectSettings: Page[] = [
   settingsPage,

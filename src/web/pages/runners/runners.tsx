@@ -3,7 +3,6 @@
 import * as v from "valibot";
 import { notifyLeases } from "../../../database/signals.ts";
 import { absent } from "../../../http/problem.ts";
-import type { Role } from "../../../schema/accounts.ts";
 import { booleanText, text } from "../../../schema/fields.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
 import {
@@ -17,7 +16,7 @@ import { counted } from "../../../wording/numbers.ts";
 import { Empty, Pager } from "../../components/list.tsx";
 import { Mark } from "../../components/status.tsx";
 import { idAndNameCursor } from "../../site/cursor.ts";
-import { type Page, type PageContext, type View, page } from "../../site/page.ts";
+import { type Page, type View, page, type TeamContext } from "../../site/page.ts";
 import { StartCommands } from "./start_commands.tsx";
 import { MAX_QUEUE, queueTable, runnerTable } from "./tables.tsx";
 import { action } from "../../site/action.ts";
@@ -48,11 +47,7 @@ function runnersHeadline(queue: readonly Waiting[], runners: readonly TeamRunner
 
 const runnersQuery = v.strictObject({ cursor: v.optional(idAndNameCursor) });
 
-type Context = Pick<PageContext, "sql" | "csrf" | "now" | "publicUrl"> & {
-  team: { id: string; name: string };
-  role: Role;
-  query: v.InferOutput<typeof runnersQuery>;
-};
+type Context = TeamContext & { query: v.InferOutput<typeof runnersQuery> };
 
 async function loadRunners({ sql, team, query }: Context) {
   const after = query.cursor && { projectId: query.cursor.id, name: query.cursor.name };

@@ -230,7 +230,7 @@ function failureList({ causes, totals }: CausePage, { failed }: ExecutionSummary
   );
 }
 
-export const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /**
  * Returns the texts of a failure without information for members only. A case that stands for the exit code of a runner has

@@ -143,7 +143,7 @@ export function lastFailure(
   );
 }
 
-export const severityOf = (severity: string): Html => <span class="nowrap">{severity}</span>;
+const severityOf = (severity: string): Html => <span class="nowrap">{severity}</span>;
 
 export const bugsOfCase = (projectId: string, bugs: readonly BugOfCase[]): Html | null =>
   bugs.length === 0 ? null : (
