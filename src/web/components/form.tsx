@@ -92,6 +92,19 @@ export function Field({
   );
 }
 
+export type FieldOptions = Omit<FieldProperties, "label" | "name" | "value"> & {
+  /** What the field shows if it has no value. */
+  fallback?: string;
+};
+
+/** Shows a field with its value in the fields of a form. `values`: undefined for a new form. */
+export const field = <Name extends string>(
+  values: { readonly [N in Name]?: string | undefined } | undefined,
+  name: Name,
+  label: string,
+  { fallback, ...options }: FieldOptions = {},
+): Html => <Field {...options} label={label} name={name} value={values?.[name] ?? fallback} />;
+
 /** The value of an option and its label. */
 export type Choice = readonly [value: string, label: string];
 

@@ -13,7 +13,7 @@ import {
 } from "../../schema/trust_rules.ts";
 import { selectTrustRules } from "../../store/trust_rules.ts";
 import { AgoCell, Empty, CardTable } from "../components/list.tsx";
-import { type Choice, Danger, Field, FormError, Select, Notice, noticeParameter, Form } from "../components/form.tsx";
+import { type Choice, Danger, FormError, Select, Notice, noticeParameter, Form, field } from "../components/form.tsx";
 import { Tag } from "../components/status.tsx";
 import { splitList, action } from "../site/action.ts";
 import { page, type Page, type View, type ProjectContext } from "../site/page.ts";
@@ -101,78 +101,57 @@ function ruleForm(path: Path, csrf: string, values: Fields): Html {
   return (
     <Form to={path} csrf={csrf} button="Add trust rule">
       <Select label="CI system" name="kind" value={values.kind} options={kindOptions} />
-      <Field
-        label="Repository id"
-        name="repositoryId"
-        type="number"
-        required
-        max={19}
-        value={values.repositoryId}
-        hint={
+      {field(values, "repositoryId", "Repository id", {
+        type: "number",
+        required: true,
+        max: 19,
+        hint: (
           <>
             The numeric id, which stays the same when a repository is renamed. GitHub: the first number that{" "}
             <code>gh api repos/OWNER/NAME --jq '.id, .owner.id'</code> prints. GitLab: the project ID, in the menu of
             the project page.
           </>
-        }
-      />
-      <Field
-        label="Owner id (GitHub)"
-        name="ownerId"
-        type="number"
-        max={19}
-        value={values.ownerId}
-        hint="The second number. The rule stops matching if the repository is transferred to another owner."
-      />
-      <Field
-        label="Repository name"
-        name="repository"
-        max={200}
-        value={values.repository}
-        placeholder="acme/shop"
-        hint="Shown in the list above. It is not compared with the token."
-      />
-      <Field
-        label="Events"
-        name="events"
-        max={2_000}
-        isCode
-        value={values.events}
-        placeholder="push, pull_request"
-        hint="Leave empty to allow all events. GitHub: push, pull_request, schedule and others. GitLab: pipeline sources such as push, merge_request_event and schedule."
-      />
-      <Field
-        label="Refs"
-        name="refs"
-        max={4_000}
-        isCode
-        value={values.refs}
-        placeholder="refs/heads/main, refs/heads/release/*"
-        hint="Leave empty to allow all refs. * matches any text. Pull requests on GitHub have refs such as refs/pull/7/merge."
-      />
-      <Field
-        label="Issuer"
-        name="issuer"
-        max={500}
-        isCode
-        value={values.issuer}
-        placeholder={DEFAULT_ISSUERS.github}
-        hint={
+        ),
+      })}
+      {field(values, "ownerId", "Owner id (GitHub)", {
+        type: "number",
+        max: 19,
+        hint: "The second number. The rule stops matching if the repository is transferred to another owner.",
+      })}
+      {field(values, "repository", "Repository name", {
+        max: 200,
+        placeholder: "acme/shop",
+        hint: "Shown in the list above. It is not compared with the token.",
+      })}
+      {field(values, "events", "Events", {
+        max: 2_000,
+        isCode: true,
+        placeholder: "push, pull_request",
+        hint: "Leave empty to allow all events. GitHub: push, pull_request, schedule and others. GitLab: pipeline sources such as push, merge_request_event and schedule.",
+      })}
+      {field(values, "refs", "Refs", {
+        max: 4_000,
+        isCode: true,
+        placeholder: "refs/heads/main, refs/heads/release/*",
+        hint: "Leave empty to allow all refs. * matches any text. Pull requests on GitHub have refs such as refs/pull/7/merge.",
+      })}
+      {field(values, "issuer", "Issuer", {
+        max: 500,
+        isCode: true,
+        placeholder: DEFAULT_ISSUERS.github,
+        hint: (
           <>
             Leave empty for {DEFAULT_ISSUERS.github} or {DEFAULT_ISSUERS.gitlab}. For a self-hosted server, the exact
             value of the claim <code>iss</code> in its tokens.
           </>
-        }
-      />
-      <Field
-        label="Keys of the issuer"
-        name="keys"
-        type="area"
-        max={65_536}
-        isCode
-        value={values.keys}
-        hint="The JSON Web Key Set of the issuer. Only needed if this server cannot reach the issuer. Replace the rule when the issuer changes its keys."
-      />
+        ),
+      })}
+      {field(values, "keys", "Keys of the issuer", {
+        type: "area",
+        max: 65_536,
+        isCode: true,
+        hint: "The JSON Web Key Set of the issuer. Only needed if this server cannot reach the issuer. Replace the rule when the issuer changes its keys.",
+      })}
     </Form>
   );
 }

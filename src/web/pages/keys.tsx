@@ -8,7 +8,7 @@ import { uuid } from "../../schema/fields.ts";
 import { type NamedKey, type NamedScope, newNamedKey } from "../../schema/keys.ts";
 import { selectNamedKeys, selectNewestNamedKeyId } from "../../store/keys.ts";
 import { AgoCell, Empty, Pager, CardTable } from "../components/list.tsx";
-import { Danger, Field, FormError, Notice, noticeParameter, Form } from "../components/form.tsx";
+import { Danger, Field, FormError, Notice, noticeParameter, Form, field } from "../components/form.tsx";
 import { type Page, type View, page, type ProjectContext } from "../site/page.ts";
 import { Ago } from "../components/text.tsx";
 import { counted } from "../../wording/numbers.ts";
@@ -141,13 +141,10 @@ async function keysPage(shown: ProjectContext, { notice, cursor, problem, values
                 ))}
               </select>
             </label>
-            <Field
-              label="Expires after (days)"
-              name="days"
-              type="number"
-              value={values?.days ?? ""}
-              hint="If empty, the key does not expire."
-            />
+            {field(values, "days", "Expires after (days)", {
+              type: "number",
+              hint: "If empty, the key does not expire.",
+            })}
           </Form>
         </>
       )}

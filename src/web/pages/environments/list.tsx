@@ -7,7 +7,7 @@ import { createEnvironment } from "../../../operations/projects/environments.ts"
 import { type Environment, newEnvironment } from "../../../schema/environments.ts";
 import { selectEnvironments } from "../../../store/environments.ts";
 import { AgoCell, type PagedRows, CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
-import { Field, FormError, Notice, noticeParameter, Form } from "../../components/form.tsx";
+import { Field, FormError, Notice, noticeParameter, Form, field } from "../../components/form.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { toLines, action } from "../../site/action.ts";
 import { type View, page, type TeamContext } from "../../site/page.ts";
@@ -55,33 +55,24 @@ export const toFields = ({ slug, name, baseUrl, description }: Environment): Set
 
 export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, button: string): Html => (
   <Form to={to} csrf={csrf} button={button}>
-    <Field
-      label="Slug"
-      name="slug"
-      value={fields.slug}
-      required
-      max={100}
-      isCode
-      placeholder="staging"
-      hint="The name in uploads and executions: lower-case letters, digits, - and _."
-    />
-    <Field
-      label="Name"
-      name="name"
-      value={fields.name}
-      max={200}
-      placeholder="Staging"
-      hint="The display name. If empty, the slug is used."
-    />
-    <Field
-      label="Address"
-      name="baseUrl"
-      value={fields.baseUrl}
-      type="url"
-      max={2000}
-      placeholder="https://staging.example.com"
-      hint="Runners pass it to tests as the base URL."
-    />
+    {field(fields, "slug", "Slug", {
+      required: true,
+      max: 100,
+      isCode: true,
+      placeholder: "staging",
+      hint: "The name in uploads and executions: lower-case letters, digits, - and _.",
+    })}
+    {field(fields, "name", "Name", {
+      max: 200,
+      placeholder: "Staging",
+      hint: "The display name. If empty, the slug is used.",
+    })}
+    {field(fields, "baseUrl", "Address", {
+      type: "url",
+      max: 2000,
+      placeholder: "https://staging.example.com",
+      hint: "Runners pass it to tests as the base URL.",
+    })}
     <Field label="Description" name="description" value={fields.description} type="area" rows={2} max={10_000} />
   </Form>
 );

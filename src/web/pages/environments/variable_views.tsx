@@ -4,7 +4,7 @@ import type { Html, Path } from "../../../http/html.ts";
 import type { Role } from "../../../schema/accounts.ts";
 import type { Variable } from "../../../schema/environments.ts";
 import { CardTable } from "../../components/list.tsx";
-import { Checkbox, Danger, Field, FormError, Form } from "../../components/form.tsx";
+import { Checkbox, Danger, Field, FormError, Form, field } from "../../components/form.tsx";
 import { Tag } from "../../components/status.tsx";
 import { Breakable, toExact } from "../../components/text.tsx";
 
@@ -65,16 +65,13 @@ export const VariableForm = ({
   <Form to={`${base}/variables`} csrf={csrf} button="Save variable">
     <h3>Add or change a variable</h3>
     <FormError message={problem} />
-    <Field
-      label="Name"
-      name="name"
-      value={entered?.name}
-      id="variable-name"
-      required
-      max={128}
-      isCode
-      placeholder="DATABASE_URL"
-    />
+    {field(entered, "name", "Name", {
+      id: "variable-name",
+      required: true,
+      max: 128,
+      isCode: true,
+      placeholder: "DATABASE_URL",
+    })}
     <Field label="Value" name="value" value={entered?.secret ? "" : entered?.value} type="area" rows={3} isCode />
     <Checkbox label="Secret: the value cannot be viewed again" name="secret" checked={entered?.secret ?? true} />
   </Form>

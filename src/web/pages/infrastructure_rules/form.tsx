@@ -11,7 +11,7 @@ import {
   TRIAL,
 } from "../../../schema/infrastructure_rules.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { Field, Form } from "../../components/form.tsx";
+import { Form, field } from "../../components/form.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { executionPath, testPath } from "../../site/paths.ts";
 import type { TeamContext, View } from "../../site/page.ts";
@@ -52,34 +52,25 @@ type FormProperties = { to: Path; csrf: string; fields: RuleFields; button: stri
 
 export const RuleForm = ({ to, csrf, fields, button }: FormProperties): Html => (
   <Form to={to} csrf={csrf}>
-    <Field
-      label="Name"
-      name="name"
-      value={fields.name}
-      required
-      max={200}
-      placeholder="Package registry"
-      hint="Shown as the reason of a failure and as the title of its bug."
-    />
-    <Field
-      label="Text"
-      name="pattern"
-      value={fields.pattern}
-      required
-      max={300}
-      isCode
-      placeholder="ECONNREFUSED*registry"
-      hint="Searched in the message, the first lines of the stack and the end of the output. * stands for any characters. Letter case is ignored."
-    />
-    <Field
-      label="Link"
-      name="url"
-      value={fields.url}
-      type="url"
-      max={2000}
-      placeholder="https://wiki.example.com/registry"
-      hint="More information about this cause (optional)."
-    />
+    {field(fields, "name", "Name", {
+      required: true,
+      max: 200,
+      placeholder: "Package registry",
+      hint: "Shown as the reason of a failure and as the title of its bug.",
+    })}
+    {field(fields, "pattern", "Text", {
+      required: true,
+      max: 300,
+      isCode: true,
+      placeholder: "ECONNREFUSED*registry",
+      hint: "Searched in the message, the first lines of the stack and the end of the output. * stands for any characters. Letter case is ignored.",
+    })}
+    {field(fields, "url", "Link", {
+      type: "url",
+      max: 2000,
+      placeholder: "https://wiki.example.com/registry",
+      hint: "More information about this cause (optional).",
+    })}
     <div class="actions">
       <button class="main" name="do" value="save">
         {button}

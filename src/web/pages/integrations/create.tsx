@@ -6,7 +6,7 @@ import { check } from "../../../http/input.ts";
 import { createIntegration, createSigningSecret } from "../../../operations/automation/integrations.ts";
 import { KINDS, type Kind } from "../../../schema/integration_configs.ts";
 import { newIntegration } from "../../../schema/integrations.ts";
-import { Field, FormError, Form } from "../../components/form.tsx";
+import { FormError, Form, field } from "../../components/form.tsx";
 import { type View, page, type TeamContext } from "../../site/page.ts";
 import { type ConfigFields, KIND_NAMES, configFields, configForm, toConfig, toConfigFields } from "./fields.tsx";
 import { action } from "../../site/action.ts";
@@ -59,14 +59,11 @@ function createForm({ team, csrf }: TeamContext, kind: Kind, values: FormValues,
       <FormError message={problem} />
       <Form to={`${base}/new`} csrf={csrf} button="Create integration" kind="fields card padded top">
         <input type="hidden" name="kind" value={kind} />
-        <Field
-          label="Name"
-          name="name"
-          value={values.name}
-          max={200}
-          placeholder={name}
-          hint={`The name of the integration. If empty: ${kind}.`}
-        />
+        {field(values, "name", "Name", {
+          max: 200,
+          placeholder: name,
+          hint: `The name of the integration. If empty: ${kind}.`,
+        })}
         {configForm(kind, values.config, "new")}
       </Form>
     </>

@@ -10,7 +10,7 @@ import { type ShownKey, selectProjectKey } from "../../../store/keys.ts";
 import { type ProjectRow, selectProject } from "../../../store/projects.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { DangerZone } from "../../components/deletion.tsx";
-import { Field, FormError, Notice, noticeParameter, Form } from "../../components/form.tsx";
+import { Field, FormError, Notice, noticeParameter, Form, field } from "../../components/form.tsx";
 import { Ago } from "../../components/text.tsx";
 import { gateShareCard, type GateChoices, readGateChoices } from "./gate_share.tsx";
 import { type View, page, type ProjectContext } from "../../site/page.ts";
@@ -98,38 +98,26 @@ function settingsForm({ project, csrf, retentionDays }: ProjectContext, fields: 
   return (
     <Form to={`/projects/${project.id}/settings`} csrf={csrf} button="Save">
       <Field label="Name" name="name" value={fields.name} required max={200} />
-      <Field
-        label="Default branch"
-        name="defaultBranch"
-        value={fields.defaultBranch}
-        required
-        max={500}
-        isCode
-        hint="The state of the project is the state of this branch, and other branches are compared with it."
-      />
-      <Field
-        label="Long-lived branches"
-        name="longLivedBranches"
-        value={fields.longLivedBranches}
-        max={4_000}
-        isCode
-        hint="Release branches, for example. Each is compared with its own builds instead of the default branch. * matches any text."
-      />
-      <Field
-        label="Execution time-out, minutes"
-        name="executionTimeoutMinutes"
-        value={fields.executionTimeoutMinutes}
-        type="number"
-        required
-        hint="An execution times out if no report arrives for this long."
-      />
-      <Field
-        label="Retention, days"
-        name="retentionDays"
-        value={fields.retentionDays}
-        type="number"
-        hint={`Older results are deleted; runs keep their counts. 0 keeps them forever. If empty, the server's setting applies: ${toDays(retentionDays)}.`}
-      />
+      {field(fields, "defaultBranch", "Default branch", {
+        required: true,
+        max: 500,
+        isCode: true,
+        hint: "The state of the project is the state of this branch, and other branches are compared with it.",
+      })}
+      {field(fields, "longLivedBranches", "Long-lived branches", {
+        max: 4_000,
+        isCode: true,
+        hint: "Release branches, for example. Each is compared with its own builds instead of the default branch. * matches any text.",
+      })}
+      {field(fields, "executionTimeoutMinutes", "Execution time-out, minutes", {
+        type: "number",
+        required: true,
+        hint: "An execution times out if no report arrives for this long.",
+      })}
+      {field(fields, "retentionDays", "Retention, days", {
+        type: "number",
+        hint: `Older results are deleted; runs keep their counts. 0 keeps them forever. If empty, the server's setting applies: ${toDays(retentionDays)}.`,
+      })}
     </Form>
   );
 }
