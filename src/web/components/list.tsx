@@ -4,6 +4,7 @@ import type { Html, Path, Piece } from "../../http/html.ts";
 import type { Role } from "../../schema/accounts.ts";
 import { counted } from "../../wording/numbers.ts";
 import { toAddress } from "../site/paths.ts";
+import { Notice } from "./form.tsx";
 import { Mark } from "./status.tsx";
 import { Ago } from "./text.tsx";
 
@@ -138,21 +139,24 @@ type TeamListProperties = {
   description: string;
   /** Suggests to owners what to create first. */
   suggestion: string;
+  notices: Readonly<Record<string, string>>;
   /** Whether a page of its own creates one. */
-  hasNewPage: boolean;
+  hasNewPage?: boolean;
   role: Role;
   list: PagedRows<unknown>;
-  cursor: string | undefined;
+  query: { cursor?: string | undefined; notice?: string | undefined };
   /** The table of the rows. */
   children?: Piece;
 };
 
 /** A list of what the owners of a team create: automations, environments, integrations or infrastructure rules. */
 export function TeamList(properties: TeamListProperties): Html {
-  const { path, title, noun, description, suggestion, hasNewPage, role, list, cursor, children } = properties;
-  const { rows, next } = list;
+  const { path, title, noun, description, suggestion, hasNewPage, role, children } = properties;
+  const { rows, next } = properties.list;
+  const { cursor, notice } = properties.query;
   return (
     <>
+      <Notice notices={properties.notices} name={notice} />
       <h1>{title}</h1>
       <p class="meta">
         <span>{description}</span>

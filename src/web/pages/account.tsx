@@ -8,12 +8,11 @@ import { selectAccount } from "../../store/accounts.ts";
 import { selectSessions } from "../../store/sessions.ts";
 import { AgoCell, CardTable } from "../components/list.tsx";
 import { ActionForm, Field, FormError, Hidden, Notice, noticeParameter, Form } from "../components/form.tsx";
-import { NameField, NewPasswordField } from "../components/person_fields.tsx";
+import { NameField, NewPasswordField, browserOf, withArticle } from "../components/people.tsx";
 import { personOf, read, requirePasswords, sent, storesOf } from "../site/people_input.ts";
 import { type Page, type PageContext, type View, page } from "../site/page.ts";
 import { Ago } from "../components/text.tsx";
 import { Tag } from "../components/status.tsx";
-import { browserOf, withArticle } from "../components/people.ts";
 import { action } from "../site/action.ts";
 
 const NOTICES = {

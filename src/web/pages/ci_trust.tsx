@@ -80,11 +80,7 @@ function table({ project, role, csrf, now }: ProjectContext, rules: readonly Lis
               <Danger
                 action={`/projects/${project.id}/settings/ci/${rule.id}/remove`}
                 csrf={csrf}
-                label={
-                  <>
-                    Remove<span class="visually-hidden"> {nameRepository(rule)}</span>
-                  </>
-                }
+                label={["Remove", <span class="visually-hidden"> {nameRepository(rule)}</span>]}
                 loss="Its jobs can no longer get keys, and keys of running jobs are revoked immediately."
               />
             )}

@@ -6,9 +6,8 @@ import { acceptAsNew, acceptAsSelf, findInvitation } from "../../operations/peop
 import { newAccount } from "../../schema/accounts.ts";
 import { FormError, Hidden, Form } from "../components/form.tsx";
 import { clientOf, personOf, read, requirePasswords, sent, storesOf } from "../site/people_input.ts";
-import { EmailField, NameField, NewPasswordField, providerLink } from "../components/person_fields.tsx";
+import { EmailField, NameField, NewPasswordField, providerLink, withArticle } from "../components/people.tsx";
 import { type Page, type PageContext, SeeOther, type View, page } from "../site/page.ts";
-import { withArticle } from "../components/people.ts";
 import { action } from "../site/action.ts";
 
 type Context = Pick<PageContext, "sql" | "fast" | "begin" | "signIn" | "csrf"> & {

@@ -8,9 +8,9 @@ import { uuid } from "../../schema/fields.ts";
 import { type NamedKey, type NamedScope, newNamedKey } from "../../schema/keys.ts";
 import { selectNamedKeys, selectNewestNamedKeyId } from "../../store/keys.ts";
 import { AgoCell, Empty, Pager, CardTable } from "../components/list.tsx";
-import { Danger, Field, FormError, Notice, noticeParameter, Form, field } from "../components/form.tsx";
+import { CiVariables, newKeyView, RevokeKey } from "../components/keys.tsx";
+import { Field, FormError, Notice, noticeParameter, Form, field, Options } from "../components/form.tsx";
 import { type Page, type View, page, type ProjectContext } from "../site/page.ts";
-import { Ago } from "../components/text.tsx";
 import { counted } from "../../wording/numbers.ts";
 import { Tag } from "../components/status.tsx";
 import { action } from "../site/action.ts";
@@ -18,12 +18,12 @@ import { action } from "../site/action.ts";
 const PAGE_SIZE = 50;
 const DAY_MS = 86_400_000;
 
-const SCOPE_DESCRIPTIONS: Record<NamedScope, string> = {
-  upload: "can read everything and upload reports; for CI",
-  run: "can also run tasks; for runners",
-  read: "can read everything; for scripts and assistants",
-  triage: "can read everything, change tests and bugs, and rerun executions",
-};
+const SCOPES: readonly (readonly [NamedScope, string])[] = [
+  ["upload", "upload: can read everything and upload reports; for CI"],
+  ["run", "run: can also run tasks; for runners"],
+  ["read", "read: can read everything; for scripts and assistants"],
+  ["triage", "triage: can read everything, change tests and bugs, and rerun executions"],
+];
 
 /** The scopes of keys that are made for assistants. */
 const ASSISTANT_SCOPES: readonly string[] = ["read", "triage"];
@@ -66,26 +66,12 @@ function table({ project, role, csrf, now }: ProjectContext, keys: readonly Name
           <AgoCell at={key.lastUsedAt} now={now} kind="soft" />
           <td class="number">
             {role === "viewer" ? null : (
-              <Danger
+              <RevokeKey
                 action={`/projects/${project.id}/settings/keys/${key.id}/revoke`}
                 csrf={csrf}
-                label={
-                  <>
-                    Revoke<span class="visually-hidden"> {key.name}</span>
-                  </>
-                }
-                loss={
-                  <>
-                    Requests with {key.leading}… will be refused.{" "}
-                    {key.lastUsedAt === null ? (
-                      "Never used."
-                    ) : (
-                      <>
-                        Last used <Ago at={key.lastUsedAt} now={now} />.
-                      </>
-                    )}
-                  </>
-                }
+                name={key.name}
+                shown={key}
+                now={now}
               />
             )}
           </td>
@@ -110,7 +96,6 @@ async function keysPage(shown: ProjectContext, { notice, cursor, problem, values
   ]);
   const path: Path = `/projects/${project.id}/settings/keys`;
   const keys = rows.slice(0, PAGE_SIZE);
-  const scope = values?.scope ?? "upload";
   const body = (
     <>
       <Notice notices={NOTICES} name={notice} />
@@ -134,11 +119,7 @@ async function keysPage(shown: ProjectContext, { notice, cursor, problem, values
             <label>
               Scope
               <select name="scope">
-                {Object.entries(SCOPE_DESCRIPTIONS).map(([name, meaning]) => (
-                  <option value={name} selected={name === scope}>
-                    {name}: {meaning}
-                  </option>
-                ))}
+                <Options options={SCOPES} value={values?.scope ?? "upload"} />
               </select>
             </label>
             {field(values, "days", "Expires after (days)", {
@@ -195,23 +176,15 @@ export const keys: Page[] = [
 ];
 
 function newKeyPage({ project, publicUrl, fields }: ProjectContext & { fields: Fields }, key: string): View {
-  const body = (
+  const links = (
+    <a class="button" href={`/projects/${project.id}/settings/keys`}>
+      Back to named keys
+    </a>
+  );
+  return newKeyView(
+    { heading: `New key: ${fields.name.trim()}`, key, section: "settings", links },
     <>
-      <h1>New key: {fields.name.trim()}</h1>
-      <div class="message good">
-        <p>
-          <b>Copy it now. It is not shown again.</b>
-        </p>
-      </div>
-      <pre data-copy>{key}</pre>
-      <h2>
-        In CI and for runners <small>store the key as a secret</small>
-      </h2>
-      <pre data-copy>
-        {"\n"}ASSAY_URL={publicUrl}
-        {"\n"}ASSAY_PROJECT={project.id}
-        {"\n"}ASSAY_KEY={key}
-      </pre>
+      <CiVariables publicUrl={publicUrl} projectId={project.id} apiKey={key} />
       {ASSISTANT_SCOPES.includes(fields.scope) ? (
         <>
           <h2>
@@ -222,12 +195,6 @@ function newKeyPage({ project, publicUrl, fields }: ProjectContext & { fields: F
           </pre>
         </>
       ) : null}
-      <p class="actions">
-        <a class="button" href={`/projects/${project.id}/settings/keys`}>
-          Back to named keys
-        </a>
-      </p>
-    </>
+    </>,
   );
-  return { title: "New key", body, section: "settings" };
 }

@@ -18,7 +18,7 @@ import { personOf, read, sent } from "../site/people_input.ts";
 import { type Page, type View, page, type TeamContext } from "../site/page.ts";
 import { counted } from "../../wording/numbers.ts";
 import { Tag } from "../components/status.tsx";
-import { ROLE_WORDS, withArticle } from "../components/people.ts";
+import { ROLE_WORDS, withArticle } from "../components/people.tsx";
 import { action } from "../site/action.ts";
 
 const NOTICES = {

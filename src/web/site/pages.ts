@@ -24,7 +24,7 @@ import { runners } from "../pages/runners/runners.tsx";
 import { search } from "../pages/search/search.tsx";
 import { shares } from "../pages/shares/shares.tsx";
 import { taskLogs } from "../pages/tasks/logs.tsx";
-import { tasks } from "../pages/tasks/tasks.tsx";
+import { tasks } from "../pages/tasks/task_view.tsx";
 import { teamSettings } from "../pages/team_settings/team_settings.tsx";
 import { tests } from "../pages/tests/test.tsx";
 import { uploads } from "../pages/uploads/uploads.tsx";

@@ -21,7 +21,7 @@ import {
   Options,
   Select,
 } from "../../../src/web/components/form.tsx";
-import { countedLoss, DangerZone, DeletionForm } from "../../../src/web/components/deletion.tsx";
+import { countedLoss, DangerZone, deletionView } from "../../../src/web/components/deletion.tsx";
 import { LogLines, LogText, readLogLines } from "../../../src/web/components/log.tsx";
 import { Empty, FirstReportLink, Pager, TableHead, TeamList } from "../../../src/web/components/list.tsx";
 import { Mark, Tag, wordOf } from "../../../src/web/components/status.tsx";
@@ -32,7 +32,7 @@ import { toAutomation } from "../../../src/web/pages/automations/fields.tsx";
 import { sentenceOf } from "../../../src/web/pages/automations/sentence.ts";
 import { readCauseCursor } from "../../../src/web/components/causes.ts";
 import { toConfig } from "../../../src/web/pages/integrations/fields.tsx";
-import { browserOf } from "../../../src/web/components/people.ts";
+import { browserOf } from "../../../src/web/components/people.tsx";
 import { toCurl, variableOf } from "../../../src/web/pages/docs/reference.ts";
 import { shortAgent } from "../../../src/web/pages/uploads/upload_table.tsx";
 import { PART, readCursor, writeCursor } from "../../../src/web/site/cursor.ts";
@@ -73,9 +73,9 @@ testLinearity(
     "deletion.tsx": {
       countedLoss: (text) => countedLoss(2, text),
       DangerZone: (text) => DangerZone({ what: "team", path: `/${text}` }),
-      DeletionForm: (text) => {
+      deletionView: (text) => {
         const shown = { name: text, losses: [text], consequence: text, csrf: text, problem: text, given: text };
-        return DeletionForm({ what: "team", action: `/${text}`, cancel: `/${text}`, ...shown });
+        return deletionView({ what: "team", settings: `/${text}`, ...shown }).body;
       },
     },
     "execution_table.tsx": {
@@ -179,7 +179,8 @@ testLinearity(
           hasNewPage: true,
           role: "owner",
           list: { rows: [], next: text },
-          cursor: text,
+          notices: {},
+          query: { cursor: text },
         }),
     },
     "terminal.tsx": {

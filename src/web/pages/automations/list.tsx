@@ -7,11 +7,11 @@ import type { AutomationRun } from "../../../schema/automation_runs.ts";
 import { uuid } from "../../../schema/fields.ts";
 import { type AutomationRow, selectAutomations, selectTeamProjects } from "../../../store/automations.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";
-import { Notice, noticeParameter } from "../../components/form.tsx";
+import { noticeParameter } from "../../components/form.tsx";
 import { CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
-import { type TeamContext, type View, page } from "../../site/page.ts";
+import { page } from "../../site/page.ts";
 import { type Choices, sentenceOf } from "./sentence.ts";
 
 const MAX_ROWS = 50;
@@ -100,43 +100,29 @@ const AutomationTable = ({ base, automations, choices, now }: TableProperties): 
   </CardTable>
 );
 
-type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined };
+const path = "/teams/:teamId/automations";
 
-async function loadList({ sql, team }: TeamContext, { cursor }: ListQuery) {
+export const listPage = page(path, { access: "viewer", query: v.strictObject({ cursor, notice }) }, async (context) => {
+  const { sql, team, role, now, query } = context;
   const [found, choices] = await Promise.all([
-    selectAutomations(sql, team.id, MAX_ROWS, cursor),
+    selectAutomations(sql, team.id, MAX_ROWS, query.cursor),
     selectChoices(sql, team.id),
   ]);
-  return { list: toPagedRows(found, MAX_ROWS, ({ id }) => id), choices };
-}
-
-function listView(
-  { team, role, now }: TeamContext,
-  { cursor, notice }: ListQuery,
-  { list, choices }: Awaited<ReturnType<typeof loadList>>,
-): View {
+  const list = toPagedRows(found, MAX_ROWS, ({ id }) => id);
   const base: Path = `/teams/${team.id}/automations`;
   const body = (
-    <>
-      <Notice notices={NOTICES} name={notice} />
-      <TeamList
-        path={base}
-        title="Automations"
-        noun="automation"
-        description="Automations run actions when an event occurs or on a schedule."
-        suggestion="A good first automation: notify the team when an execution fails on main."
-        hasNewPage
-        {...{ role, list, cursor }}
-      >
-        <AutomationTable base={base} automations={list.rows} choices={choices} now={now} />
-      </TeamList>
-    </>
+    <TeamList
+      path={base}
+      title="Automations"
+      noun="automation"
+      description="Automations run actions when an event occurs or on a schedule."
+      suggestion="A good first automation: notify the team when an execution fails on main."
+      notices={NOTICES}
+      hasNewPage
+      {...{ role, list, query }}
+    >
+      <AutomationTable base={base} automations={list.rows} choices={choices} now={now} />
+    </TeamList>
   );
   return { title: "Automations", body, section: "automations" };
-}
-
-export const listPage = page(
-  "/teams/:teamId/automations",
-  { access: "viewer", query: v.strictObject({ cursor, notice }) },
-  async (context) => listView(context, context.query, await loadList(context, context.query)),
-);
+});

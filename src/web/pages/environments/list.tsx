@@ -6,8 +6,8 @@ import { check } from "../../../http/input.ts";
 import { createEnvironment } from "../../../operations/projects/environments.ts";
 import { type Environment, newEnvironment } from "../../../schema/environments.ts";
 import { selectEnvironments } from "../../../store/environments.ts";
-import { AgoCell, type PagedRows, CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
-import { Field, FormError, Notice, noticeParameter, Form, field } from "../../components/form.tsx";
+import { AgoCell, CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
+import { Field, FormError, noticeParameter, Form, field } from "../../components/form.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { toLines, action } from "../../site/action.ts";
 import { type View, page, type TeamContext } from "../../site/page.ts";
@@ -100,37 +100,27 @@ const EnvironmentTable = ({ base, environments, now }: TableProperties): Html =>
   </CardTable>
 );
 
-type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined };
-
-/** A refused form: what is wrong with it, and what was entered. */
+/** `refused`: a form, with what is wrong with it. */
 type Refused = { problem: string; fields: SettingsFields };
 
-async function loadList({ sql, team }: TeamContext, { cursor }: ListQuery): Promise<PagedRows<Environment>> {
-  return toPagedRows(await selectEnvironments(sql, team.id, MAX_ROWS, cursor), MAX_ROWS, ({ slug }) => slug);
-}
-
-async function showList(context: TeamContext, query: ListQuery, refused?: Refused): Promise<View> {
-  return listView(context, query, await loadList(context, query), refused);
-}
-
-function listView(
-  { team, role, csrf, now }: TeamContext,
-  { cursor, notice }: ListQuery,
-  list: PagedRows<Environment>,
-  refused: Refused | undefined,
-): View {
+async function showList(
+  { sql, team, role, csrf, now }: TeamContext,
+  query: ListQuery,
+  refused?: Refused,
+): Promise<View> {
+  const found = await selectEnvironments(sql, team.id, MAX_ROWS, query.cursor);
+  const list = toPagedRows(found, MAX_ROWS, ({ slug }) => slug);
   const base: Path = `/teams/${team.id}/environments`;
   const body = (
     <>
-      <Notice notices={NOTICES} name={notice} />
       <TeamList
         path={base}
         title="Environments"
         noun="environment"
         description="An environment has a base URL and variables, which runners pass to the tasks of an execution."
         suggestion="Create one below, for example staging, production, a browser or a device."
-        hasNewPage={false}
-        {...{ role, list, cursor }}
+        notices={NOTICES}
+        {...{ role, list, query }}
       >
         <EnvironmentTable base={base} environments={list.rows} now={now} />
       </TeamList>
@@ -151,6 +141,8 @@ export const notice = noticeParameter(NOTICES);
 export const cursor = v.optional(v.pipe(v.string(), v.maxLength(200)));
 
 export const query = v.strictObject({ notice, cursor });
+
+type ListQuery = v.InferOutput<typeof query>;
 
 export const listPage = page(
   "/teams/:teamId/environments",

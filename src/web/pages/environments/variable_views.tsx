@@ -39,11 +39,7 @@ export function variableTable(base: Path, csrf: string, role: Role, variables: r
               <Danger
                 action={`${base}/variables/${name}/delete`}
                 csrf={csrf}
-                label={
-                  <>
-                    Delete<span class="visually-hidden"> {name}</span>
-                  </>
-                }
+                label={["Delete", <span class="visually-hidden"> {name}</span>]}
                 loss={secret ? "The value cannot be recovered." : "New executions do not receive it."}
               />
             </td>

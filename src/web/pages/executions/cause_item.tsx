@@ -148,11 +148,7 @@ function subtitlesOf({ cause, first, firstLine, owners, onlyHost, isOld, evidenc
     ) : null,
     onlyWithWords(cause.failures),
     ownerWords(owners),
-    onlyHost === null ? null : (
-      <>
-        on <Breakable text={onlyHost} />
-      </>
-    ),
+    onlyHost === null ? null : ["on ", <Breakable text={onlyHost} />],
     isOld ? sinceWords(evidence!.sinceAt) : null,
     cause.bug === null ? null : cause.bug.known ? knownBugMention(cause.bug.number) : bugWords(cause.bug.number),
   ].filter((piece) => piece !== null);
@@ -211,11 +207,7 @@ function CauseFacts(properties: CauseProperties): Html {
           <a href={executionPath(projectId, evidence!.sinceExecutionId!)}>
             {evidence!.sinceAt === null ? "an earlier execution" : <Ago at={evidence!.sinceAt} now={now} />}
           </a>
-          {evidence!.sinceCommit === null ? null : (
-            <>
-              , <Commit hash={evidence!.sinceCommit} />
-            </>
-          )}
+          {evidence!.sinceCommit === null ? null : [", ", <Commit hash={evidence!.sinceCommit} />]}
         </p>
       ) : null}{" "}
       {cause.bug === null ? null : <JoinedBugFacts projectId={projectId} bug={cause.bug} />}

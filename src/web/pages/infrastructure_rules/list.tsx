@@ -17,7 +17,7 @@ import {
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { AgoCell, CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
 import { DayBars } from "../../components/day_bars.tsx";
-import { FormError, Notice, noticeParameter } from "../../components/form.tsx";
+import { FormError, noticeParameter } from "../../components/form.tsx";
 import { External, toPercent } from "../../components/text.tsx";
 import { page, type View, type TeamContext } from "../../site/page.ts";
 import { EMPTY_RULE, type RuleFields, ruleFields, RuleForm, ruleWords, toRule, TrialResult, tryRule } from "./form.tsx";
@@ -97,7 +97,7 @@ const Shares = ({ shares, now }: { shares: readonly InfrastructureShare[]; now: 
   );
 
 async function showList({ sql, team, role, csrf, now }: TeamContext, state: ListState): Promise<View> {
-  const { cursor, notice, problem, fields, result } = state;
+  const { cursor, problem, fields, result } = state;
   const from = new Date(now.getTime() - (SHARE_DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
   const [found, shares] = await Promise.all([
     selectInfrastructureRules(sql, team.id, MAX_ROWS, cursor),
@@ -107,15 +107,14 @@ async function showList({ sql, team, role, csrf, now }: TeamContext, state: List
   const base: Path = `/teams/${team.id}/infrastructure-rules`;
   const body = (
     <>
-      <Notice notices={NOTICES} name={notice} />
       <TeamList
         path={base}
         title="Infrastructure rules"
         noun="infrastructure rule"
         description="A failure that matches a rule blames nobody and does not count in the health of its test. All such failures of a project share a bug."
         suggestion="Create one below, for example for an unavailable package registry or a full disk."
-        hasNewPage={false}
-        {...{ role, list, cursor }}
+        notices={NOTICES}
+        {...{ role, list, query: state }}
       >
         <RuleTable base={base} rules={list.rows} now={now} />
       </TeamList>

@@ -7,10 +7,10 @@ import { uuid } from "../../../schema/fields.ts";
 import type { Integration } from "../../../schema/integrations.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Notice, noticeParameter } from "../../components/form.tsx";
-import { MarkCell, type PagedRows, CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
+import { noticeParameter } from "../../components/form.tsx";
+import { MarkCell, CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
 import { Ago } from "../../components/text.tsx";
-import { type TeamContext, type View, page } from "../../site/page.ts";
+import { page } from "../../site/page.ts";
 import { KIND_NAMES } from "./fields.tsx";
 
 const MAX_ROWS = 50;
@@ -81,40 +81,30 @@ const IntegrationTable = ({ base, integrations, now }: TableProperties): Html =>
   </CardTable>
 );
 
-type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined };
-
-async function loadList({ sql, team }: TeamContext, { cursor }: ListQuery): Promise<PagedRows<Integration>> {
-  const found = await selectIntegrations(sql, team.id, { limit: MAX_ROWS }, cursor);
-  return toPagedRows(found.map(toIntegration), MAX_ROWS, ({ id }) => id);
-}
-
-function listView({ team, role, now }: TeamContext, { cursor, notice }: ListQuery, list: PagedRows<Integration>): View {
-  const base: Path = `/teams/${team.id}/integrations`;
-  const body = (
-    <>
-      <Notice notices={NOTICES} name={notice} />
-      <TeamList
-        path={base}
-        title="Integrations"
-        noun="integration"
-        description="Services that automations send to: chat, issue trackers, CI systems and webhooks."
-        suggestion="Connect Slack, Microsoft Teams, GitHub and six other services."
-        hasNewPage
-        {...{ role, list, cursor }}
-      >
-        <IntegrationTable base={base} integrations={list.rows} now={now} />
-      </TeamList>
-    </>
-  );
-  return { title: "Integrations", body, section: "integrations" };
-}
-
 export const notice = noticeParameter(NOTICES);
 
 export const cursor = v.optional(uuid);
 
-export const listPage = page(
-  "/teams/:teamId/integrations",
-  { access: "viewer", query: v.strictObject({ cursor, notice }) },
-  async (context) => listView(context, context.query, await loadList(context, context.query)),
-);
+const path = "/teams/:teamId/integrations";
+
+export const listPage = page(path, { access: "viewer", query: v.strictObject({ cursor, notice }) }, async (context) => {
+  const { sql, team, role, now, query } = context;
+  const found = await selectIntegrations(sql, team.id, { limit: MAX_ROWS }, query.cursor);
+  const list = toPagedRows(found.map(toIntegration), MAX_ROWS, ({ id }) => id);
+  const base: Path = `/teams/${team.id}/integrations`;
+  const body = (
+    <TeamList
+      path={base}
+      title="Integrations"
+      noun="integration"
+      description="Services that automations send to: chat, issue trackers, CI systems and webhooks."
+      suggestion="Connect Slack, Microsoft Teams, GitHub and six other services."
+      notices={NOTICES}
+      hasNewPage
+      {...{ role, list, query }}
+    >
+      <IntegrationTable base={base} integrations={list.rows} now={now} />
+    </TeamList>
+  );
+  return { title: "Integrations", body, section: "integrations" };
+});

@@ -5,7 +5,7 @@ import type { Html, Path } from "../../../http/html.ts";
 import { isSetupToken } from "../../../operations/people/accounts.ts";
 import { selectAnyAccount } from "../../../store/accounts.ts";
 import { Field, FormError, Hidden, Form } from "../../components/form.tsx";
-import { EmailField, NameField, NewPasswordField, providerLink } from "../../components/person_fields.tsx";
+import { EmailField, NameField, NewPasswordField, providerLink } from "../../components/people.tsx";
 import { type PageContext, SeeOther, type View } from "../../site/page.ts";
 import { storesOf } from "../../site/people_input.ts";
 

@@ -1,40 +1,32 @@
 /** Deletes a project: a page that says what is lost and asks for the name. */
 
 import * as v from "valibot";
-import type { Path } from "../../../http/html.ts";
 import { deleteProject } from "../../../operations/projects/deletion.ts";
 import { selectProjectContents } from "../../../store/deletion.ts";
-import { DeletionForm, countedLoss } from "../../components/deletion.tsx";
+import { deletionView, countedLoss } from "../../components/deletion.tsx";
 import { type View, page, type ProjectContext } from "../../site/page.ts";
 import { action } from "../../site/action.ts";
 
 async function deletion(
   { sql, csrf, project }: ProjectContext,
-  { problem, given }: { problem?: string; given?: string } = {},
+  refused: { problem?: string; given?: string } = {},
 ): Promise<View> {
   const contents = await selectProjectContents(sql, project.id);
-  const path: Path = `/projects/${project.id}/settings`;
-  const body = (
-    <DeletionForm
-      what="project"
-      name={project.name}
-      losses={[
-        `${countedLoss(contents.executions, "execution")} with their reports, results and logs`,
-        `${countedLoss(contents.testCases, "test case")} with their history, owners and quarantine`,
-        countedLoss(contents.bugReports, "bug report"),
-        `${countedLoss(contents.keys, "API key")} and ${countedLoss(contents.runners, "runner")}`,
-        `${countedLoss(contents.shares, "shared link")}, badges included`,
-      ]}
-      consequence="Keys, links and badges stop working immediately. Uploads fail, and runners lose their tasks."
-      action={`${path}/delete`}
-      cancel={path}
-      csrf={csrf}
-      problem={problem}
-      {...(given === undefined ? {} : { given })}
-    />
-  );
-  const status = problem === undefined ? {} : { status: 400 };
-  return { title: "Delete the project", body, section: "settings", ...status };
+  return deletionView({
+    what: "project",
+    name: project.name,
+    losses: [
+      `${countedLoss(contents.executions, "execution")} with their reports, results and logs`,
+      `${countedLoss(contents.testCases, "test case")} with their history, owners and quarantine`,
+      countedLoss(contents.bugReports, "bug report"),
+      `${countedLoss(contents.keys, "API key")} and ${countedLoss(contents.runners, "runner")}`,
+      `${countedLoss(contents.shares, "shared link")}, badges included`,
+    ],
+    consequence: "Keys, links and badges stop working immediately. Uploads fail, and runners lose their tasks.",
+    settings: `/projects/${project.id}/settings`,
+    csrf,
+    ...refused,
+  });
 }
 
 export const deletionPage = page("/projects/:projectId/settings/delete", { access: "owner" }, (context) =>

@@ -13,6 +13,7 @@ import { Form } from "../../components/form.tsx";
 import { Ago } from "../../components/text.tsx";
 import { page, type View, type ProjectContext } from "../../site/page.ts";
 import { executionPath } from "../../site/paths.ts";
+import { CiVariables, LastUse, newKeyView } from "../../components/keys.tsx";
 import { action } from "../../site/action.ts";
 
 const MAX_RUNNERS = 100;
@@ -81,13 +82,7 @@ export const keyPage = page("/projects/:projectId/settings/key", { access: "memb
           <b>
             The key <code>{key.leading}…</code> stops working immediately.
           </b>{" "}
-          {key.lastUsedAt === null ? (
-            "Never used."
-          ) : (
-            <>
-              Last used <Ago at={key.lastUsedAt} now={now} />.
-            </>
-          )}
+          <LastUse at={key.lastUsedAt} now={now} />
         </p>
       </div>
       <div class="prose">
@@ -125,35 +120,23 @@ type Replaced = ProjectContext & { fields: v.InferOutput<typeof keyFields> };
 
 function newKeyPage({ project, publicUrl, fields }: Replaced, key: string): View {
   const upload = `curl -H "Authorization: Bearer ${key}" --data-binary @report.xml "${publicUrl}/api/v1/projects/${project.id}/test-runs"`;
-  const body = (
+  const links = (
     <>
-      <h1>New key of {project.name}</h1>
-      <div class="message good">
-        <p>
-          <b>Copy it now. It is not shown again.</b>{" "}
-          {fields.replaces === "none" ? null : "The previous key has stopped working."}
-        </p>
-      </div>
-      <pre data-copy>{key}</pre>
-      <h2>Upload a report</h2>
-      <pre data-copy>{upload}</pre>
-      <h2>
-        In CI and for runners <small>store the key as a secret</small>
-      </h2>
-      <pre data-copy>
-        {"\n"}ASSAY_URL={publicUrl}
-        {"\n"}ASSAY_PROJECT={project.id}
-        {"\n"}ASSAY_KEY={key}
-      </pre>
-      <p class="actions">
-        <a class="button main" href={`/projects/${project.id}/onboarding`}>
-          Continue to the first report
-        </a>
-        <a class="button" href={`/projects/${project.id}/settings`}>
-          Back to settings
-        </a>
-      </p>
+      <a class="button main" href={`/projects/${project.id}/onboarding`}>
+        Continue to the first report
+      </a>
+      <a class="button" href={`/projects/${project.id}/settings`}>
+        Back to settings
+      </a>
     </>
   );
-  return { title: "New key", body, section: "settings" };
+  const note = fields.replaces !== "none" && "The previous key has stopped working.";
+  return newKeyView(
+    { heading: `New key of ${project.name}`, key, note, section: "settings", links },
+    <>
+      <h2>Upload a report</h2>
+      <pre data-copy>{upload}</pre>
+      <CiVariables publicUrl={publicUrl} projectId={project.id} apiKey={key} />
+    </>,
+  );
 }

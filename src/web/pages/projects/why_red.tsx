@@ -142,9 +142,7 @@ function sinceWhen(projectId: string, test: BrokenTest, now: Date): Piece {
               goodCommit === null || goodCommit === sinceCommit ? (
                 <Commit hash={sinceCommit} />
               ) : (
-                <>
-                  <Commit hash={goodCommit} />…<Commit hash={sinceCommit} />
-                </>
+                [<Commit hash={goodCommit} />, "…", <Commit hash={sinceCommit} />]
               )
             }
           />

@@ -33,9 +33,7 @@ function StartCommand({ project, unserved, publicUrl, isOpen }: CommandPropertie
       <p class="hint">
         assay.key contains the key of the project
         {project.leading === null ? (
-          <>
-            , which has none yet: <a href={`/projects/${project.id}/settings`}>generate one</a>
-          </>
+          [", which has none yet: ", <a href={`/projects/${project.id}/settings`}>generate one</a>]
         ) : (
           <>
             {" "}

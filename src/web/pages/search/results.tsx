@@ -14,9 +14,7 @@ const Heading = ({ title, all, hasMore }: { title: string; all: Path; hasMore: b
     {title}{" "}
     <small>
       {hasMore ? (
-        <>
-          the first {MAX_RESULTS_PER_KIND}: <a href={all}>view all</a>
-        </>
+        ["the first ", MAX_RESULTS_PER_KIND, ": ", <a href={all}>view all</a>]
       ) : (
         <a href={all}>view in the list</a>
       )}

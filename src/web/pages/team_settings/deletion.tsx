@@ -1,40 +1,33 @@
 /** Deletes a team: a page that says what is lost and asks for the name. */
 
 import * as v from "valibot";
-import type { Path } from "../../../http/html.ts";
 import { deleteTeam } from "../../../operations/projects/deletion.ts";
 import { selectTeamContents } from "../../../store/deletion.ts";
-import { DeletionForm, countedLoss } from "../../components/deletion.tsx";
+import { deletionView, countedLoss } from "../../components/deletion.tsx";
 import { type View, page, type TeamContext } from "../../site/page.ts";
 import { action } from "../../site/action.ts";
 
 async function deletion(
   { sql, csrf, team }: TeamContext,
-  { problem, given }: { problem?: string; given?: string } = {},
+  refused: { problem?: string; given?: string } = {},
 ): Promise<View> {
   const contents = await selectTeamContents(sql, team.id);
-  const path: Path = `/teams/${team.id}/settings`;
-  const body = (
-    <DeletionForm
-      what="team"
-      name={team.name}
-      losses={[
-        `${countedLoss(contents.projects, "project")} with all executions, test cases, bug reports, keys and links`,
-        `${countedLoss(contents.members, "membership")} and ${countedLoss(contents.invitations, "open invitation")}; accounts are kept`,
-        countedLoss(contents.keys, "team key"),
-        `${countedLoss(contents.environments, "environment")} with variables and secrets`,
-        `${countedLoss(contents.integrations, "integration")} with their deliveries, and ${countedLoss(contents.automations, "automation")}`,
-        "The audit log. The server log keeps who deleted the team",
-      ]}
-      consequence="All keys, links and badges stop working immediately. Nothing is sent to integrations any more."
-      action={`${path}/delete`}
-      cancel={path}
-      csrf={csrf}
-      problem={problem}
-      {...(given === undefined ? {} : { given })}
-    />
-  );
-  return { title: "Delete the team", body, section: "team", ...(problem === undefined ? {} : { status: 400 }) };
+  return deletionView({
+    what: "team",
+    name: team.name,
+    losses: [
+      `${countedLoss(contents.projects, "project")} with all executions, test cases, bug reports, keys and links`,
+      `${countedLoss(contents.members, "membership")} and ${countedLoss(contents.invitations, "open invitation")}; accounts are kept`,
+      countedLoss(contents.keys, "team key"),
+      `${countedLoss(contents.environments, "environment")} with variables and secrets`,
+      `${countedLoss(contents.integrations, "integration")} with their deliveries, and ${countedLoss(contents.automations, "automation")}`,
+      "The audit log. The server log keeps who deleted the team",
+    ],
+    consequence: "All keys, links and badges stop working immediately. Nothing is sent to integrations any more.",
+    settings: `/teams/${team.id}/settings`,
+    csrf,
+    ...refused,
+  });
 }
 
 export const deletionPage = page("/teams/:teamId/settings/delete", { access: "owner" }, (context) => deletion(context));

@@ -4,7 +4,7 @@ import type { Html } from "../../../http/html.ts";
 import type { ShownKey } from "../../../store/keys.ts";
 import type { ProjectWithKey } from "../../../store/projects.ts";
 import { AgoCell, Empty, CardTable } from "../../components/list.tsx";
-import { Danger } from "../../components/form.tsx";
+import { RevokeKey } from "../../components/keys.tsx";
 import { Tag } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
 import type { TeamContext } from "../../site/page.ts";
@@ -68,26 +68,12 @@ export function keyTable({ team, role, csrf, now }: TeamContext, keys: readonly 
                 </span>
               </>
             ) : role === "owner" ? (
-              <Danger
+              <RevokeKey
                 action={`/teams/${team.id}/keys/${key.id}/revoke`}
                 csrf={csrf}
-                label={
-                  <>
-                    Revoke<span class="visually-hidden"> {key.name ?? key.leading}</span>
-                  </>
-                }
-                loss={
-                  <>
-                    Requests with {key.leading}… will be refused.{" "}
-                    {key.lastUsedAt === null ? (
-                      "Never used."
-                    ) : (
-                      <>
-                        Last used <Ago at={key.lastUsedAt} now={now} />.
-                      </>
-                    )}
-                  </>
-                }
+                name={key.name ?? key.leading}
+                shown={key}
+                now={now}
               />
             ) : (
               <Tag kind="passed">active</Tag>

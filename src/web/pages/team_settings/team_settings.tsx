@@ -8,6 +8,7 @@ import { uuid } from "../../../schema/fields.ts";
 import type { Page, View, TeamContext } from "../../site/page.ts";
 import { deletionForm, deletionPage } from "./deletion.tsx";
 import { named, type Problem, settings, settingsPage } from "./settings.tsx";
+import { newKeyView } from "../../components/keys.tsx";
 import { action } from "../../site/action.ts";
 
 const nameField = v.strictObject({ name: v.string() });
@@ -46,29 +47,20 @@ const teamKeyForm = action(
 );
 
 function newKeyPage({ team, publicUrl }: TeamContext, name: string, key: string): View {
-  const body = (
+  const links = (
+    <a class="button" href={`/teams/${team.id}/settings#keys`}>
+      Back to team settings
+    </a>
+  );
+  return newKeyView(
+    { heading: `New key of ${team.name}: ${name}`, key, section: "team", links },
     <>
-      <h1>
-        New key of {team.name}: {name}
-      </h1>
-      <div class="message good">
-        <p>
-          <b>Copy it now. It is not shown again.</b>
-        </p>
-      </div>
-      <pre data-copy>{key}</pre>
       <h2>Try it</h2>
       <pre data-copy>
         curl -H "Authorization: Bearer {key}" "{publicUrl}/api/v1/teams/{team.id}/environments"
       </pre>
-      <p class="actions">
-        <a class="button" href={`/teams/${team.id}/settings#keys`}>
-          Back to team settings
-        </a>
-      </p>
-    </>
+    </>,
   );
-  return { title: "New key", body, section: "team" };
 }
 
 const revokeForm = action(

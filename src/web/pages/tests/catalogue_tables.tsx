@@ -110,13 +110,7 @@ export const brokenTable = (
             </td>
             <td class="wide long">{test.owners.join(", ") || <span class="soft">no owner</span>}</td>
             <td class="number soft">
-              {test.lastPassedAt === null ? (
-                "never passed"
-              ) : (
-                <>
-                  passed last <Ago at={test.lastPassedAt} now={now} />
-                </>
-              )}
+              {test.lastPassedAt === null ? "never passed" : ["passed last ", <Ago at={test.lastPassedAt} now={now} />]}
             </td>
           </tr>
         ))}

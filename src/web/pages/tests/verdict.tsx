@@ -122,14 +122,7 @@ export function whyFlaky({ flaky }: TestCaseRow, record: CaseRecord | undefined,
         {flaky.since === null ? null : (
           <>
             Since {toDay(flaky.since)}
-            {flaky.lastSeenAt === null ? (
-              ""
-            ) : (
-              <>
-                , last seen <Ago at={flaky.lastSeenAt} now={now} />
-              </>
-            )}
-            .{" "}
+            {flaky.lastSeenAt === null ? "" : [", last seen ", <Ago at={flaky.lastSeenAt} now={now} />]}.{" "}
           </>
         )}
         {record ? (
