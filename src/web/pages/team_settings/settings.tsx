@@ -1,13 +1,13 @@
 /** The settings of a team. */
 
 import * as v from "valibot";
-import type { Path } from "../../../http/html.ts";
+import type { Html, Path } from "../../../http/html.ts";
 import { text } from "../../../schema/fields.ts";
 import { selectTeamKeys } from "../../../store/keys.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
 import { Empty, Pager } from "../../components/list.tsx";
 import { DangerZone } from "../../components/deletion.tsx";
-import { Field, FormError, Notice, noticeParameter, Form } from "../../components/form.tsx";
+import { Field, FormError, Notice, noticeParameter, Form, Hidden } from "../../components/form.tsx";
 import { idAndNameCursor } from "../../site/cursor.ts";
 import { type View, page, type TeamContext } from "../../site/page.ts";
 import { keyTable, projectTable } from "./tables.tsx";
@@ -27,16 +27,38 @@ export type Problem = { of: "project" | "key" | "name"; text: string };
 
 type FormState = {
   notice?: keyof typeof NOTICES | undefined;
-  problem?: Problem;
-  value?: string;
+  problem?: Problem | undefined;
+  value?: string | undefined;
 };
+
+type NameForm = { of: Problem["of"]; label: string; placeholder?: string; button: string; newest?: string };
+
+const FORM_PATHS = { project: "projects", key: "keys", name: "name" } as const;
+
+/** A form of one name, for owners. `newest`: the newest key, so that a form that is sent twice creates no second one. */
+function nameForm({ team, role, csrf }: TeamContext, { problem, value }: FormState, fields: NameForm): Html | null {
+  if (role !== "owner") return null;
+  const { of, label, placeholder, button, newest } = fields;
+  const refused = problem?.of === of ? problem : undefined;
+  const shown = refused ? value : of === "name" ? team.name : "";
+  return (
+    <>
+      <FormError message={refused?.text} />
+      <Form to={`/teams/${team.id}/${FORM_PATHS[of]}`} csrf={csrf} kind="line">
+        <Hidden name="newest" value={newest} />
+        <Field label={label} name="name" required max={200} {...(placeholder && { placeholder })} value={shown} />
+        <button>{button}</button>
+      </Form>
+    </>
+  );
+}
 
 export async function settings(
   shown: TeamContext,
   cursor: v.InferOutput<typeof idAndNameCursor>,
   { notice, problem, value }: FormState,
 ): Promise<View> {
-  const { sql, team, role, csrf, now } = shown;
+  const { sql, team, role, now } = shown;
   const [projects, keys] = await Promise.all([
     selectProjectsWithKeys(sql, team.id, MAX_PROJECTS, cursor),
     selectTeamKeys(sql, team.id, MAX_KEYS),
@@ -44,8 +66,8 @@ export async function settings(
   const base: Path = `/teams/${team.id}`;
   const rows = projects.slice(0, MAX_PROJECTS);
   const last = projects.length > MAX_PROJECTS ? rows.at(-1) : undefined;
-  const newest = keys.reduce<string | null>((id, key) => (id === null || key.id > id ? key.id : id), null);
-  const text = (of: Problem["of"]) => (problem?.of === of ? problem.text : undefined);
+  const newest = keys.reduce((id, key) => (id === "none" || key.id > id ? key.id : id), "none");
+  const form = (fields: NameForm) => nameForm(shown, { problem, value }, fields);
   const body = (
     <>
       <Notice notices={NOTICES} name={notice} />
@@ -60,61 +82,14 @@ export async function settings(
         projectTable(rows, now)
       )}
       <Pager path={`${base}/settings`} query={{ cursor: cursor && "" }} cursor={last && `${last.id} ${last.name}`} />
-      {role === "owner" ? (
-        <>
-          <FormError message={text("project")} />
-          <Form to={`${base}/projects`} csrf={csrf} kind="line">
-            <Field
-              label="Name of the new project"
-              name="name"
-              required
-              max={200}
-              placeholder="shop"
-              value={problem?.of === "project" ? value : ""}
-            />
-            <button>Create project</button>
-          </Form>
-        </>
-      ) : null}
+      {form({ of: "project", label: "Name of the new project", placeholder: "shop", button: "Create project" })}
       <h2 id="keys">
         Team keys <small>for scripts that manage integrations, environments and automations; not for uploads</small>
       </h2>
       {keyTable(shown, keys)}
-      {role === "owner" ? (
-        <>
-          <FormError message={text("key")} />
-          <Form to={`${base}/keys`} csrf={csrf} kind="line">
-            <input type="hidden" name="newest" value={newest ?? "none"} />
-            <Field
-              label="Name of the new key"
-              name="name"
-              id="key-name"
-              required
-              max={200}
-              placeholder="terraform"
-              value={problem?.of === "key" ? value : ""}
-            />
-            <button>Generate team key</button>
-          </Form>
-        </>
-      ) : null}
-      {role === "owner" ? (
-        <>
-          <h2 id="name">Name of the team</h2>
-          <FormError message={text("name")} />
-          <Form to={`${base}/name`} csrf={csrf} kind="line">
-            <Field
-              label="Name"
-              name="name"
-              id="team-name"
-              required
-              max={200}
-              value={problem?.of === "name" ? value : team.name}
-            />
-            <button>Rename team</button>
-          </Form>
-        </>
-      ) : null}
+      {form({ of: "key", label: "Name of the new key", placeholder: "terraform", button: "Generate team key", newest })}
+      {role === "owner" ? <h2 id="name">Name of the team</h2> : null}
+      {form({ of: "name", label: "Name", button: "Rename team" })}
       <h2>Infrastructure rules</h2>
       <p>
         <a href={`${base}/infrastructure-rules`}>Texts of failures that are not the fault of a test</a>
