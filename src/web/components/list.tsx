@@ -77,7 +77,7 @@ export const CardTable = ({ kind, scrolls = false, children, ...head }: TablePro
   </div>
 );
 
-export const MarkCell = (mark: { status: string; word?: boolean }): Html => (
+export const MarkCell = (mark: Parameters<typeof Mark>[0]): Html => (
   <td class="mark-cell">
     <Mark {...mark} />
   </td>

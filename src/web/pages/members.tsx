@@ -13,7 +13,7 @@ import {
 } from "../../schema/accounts.ts";
 import { selectInvitations, selectMembers } from "../../store/accounts.ts";
 import { AgoCell, CardTable } from "../components/list.tsx";
-import { ActionForm, Danger, FormError, Notice, noticeParameter, Form } from "../components/form.tsx";
+import { ActionForm, Danger, FormError, Notice, noticeParameter, Form, Options } from "../components/form.tsx";
 import { personOf, read, sent } from "../site/people_input.ts";
 import { type Page, type View, page, type TeamContext } from "../site/page.ts";
 import { counted } from "../../wording/numbers.ts";
@@ -33,13 +33,6 @@ type FormState = {
   link?: { url: string; role: Role };
 };
 
-const options = (chosen: Role): Html[] =>
-  ROLES.map((role) => (
-    <option value={role} selected={role === chosen}>
-      {role}
-    </option>
-  ));
-
 function memberRow({ visitor, csrf, now, team, role: own }: TeamContext, member: Member): Html {
   const { accountId, email, name, role, lastSeenAt } = member;
   const isSelf = accountId === visitor.accountId;
@@ -47,7 +40,7 @@ function memberRow({ visitor, csrf, now, team, role: own }: TeamContext, member:
   const change = (
     <Form to={`${base}/role`} csrf={csrf} kind="inline">
       <select name="role" aria-label={`Role of ${name}`}>
-        {options(role)}
+        <Options options={ROLES.map((one) => [one, one])} value={role} />
       </select>
       <button>
         Change<span class="visually-hidden"> the role of {name}</span>
@@ -125,11 +118,7 @@ const InvitationForm = ({ csrf, team }: TeamContext): Html => (
       <label>
         <span>Role</span>
         <select name="role">
-          {ROLES.map((role) => (
-            <option value={role} selected={role === "member"}>
-              {role}: {ROLE_WORDS[role]}
-            </option>
-          ))}
+          <Options options={ROLES.map((role) => [role, `${role}: ${ROLE_WORDS[role]}`])} value="member" />
         </select>
       </label>
       <label>

@@ -8,7 +8,7 @@ import { uuid } from "../../../schema/fields.ts";
 import { type AutomationRow, selectAutomations, selectTeamProjects } from "../../../store/automations.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";
 import { noticeParameter } from "../../components/form.tsx";
-import { CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
+import { CardTable, TeamList, toPagedRows, MarkCell } from "../../components/list.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
 import { page } from "../../site/page.ts";
@@ -76,15 +76,10 @@ const AutomationTable = ({ base, automations, choices, now }: TableProperties): 
   >
     {automations.map((row) => (
       <tr>
-        <td class="mark-cell">
-          <Mark
-            status={!row.enabled ? "cancelled" : row.lastRun ? MARKS[row.lastRun.status]! : "queued"}
-            word={false}
-          />
-          <span class="visually-hidden">
-            {!row.enabled ? "disabled" : row.lastRun ? wordOf(row.lastRun.status) : "never ran"}
-          </span>
-        </td>
+        <MarkCell
+          status={!row.enabled ? "cancelled" : row.lastRun ? MARKS[row.lastRun.status]! : "queued"}
+          word={!row.enabled ? "disabled" : row.lastRun ? wordOf(row.lastRun.status) : "never ran"}
+        />
         <td class="long">
           <a href={`${base}/${row.id}`}>
             <b>{row.name}</b>

@@ -2,7 +2,7 @@
 
 import type { Html } from "../../../http/html.ts";
 import type { AutomationRun } from "../../../schema/automation_runs.ts";
-import { AgoCell } from "../../components/list.tsx";
+import { AgoCell, MarkCell } from "../../components/list.tsx";
 import { Mark } from "../../components/status.tsx";
 import { bugPath, executionPath, testPath } from "../../site/paths.ts";
 import { ACTION_WORDS } from "./sentence.ts";
@@ -43,10 +43,7 @@ const causeOf = ({ cause, eventType }: AutomationRun): string =>
 export function runRow(team: { id: string }, run: AutomationRun, now: Date): Html {
   return (
     <tr>
-      <td class="mark-cell">
-        <Mark status={MARKS[run.status]!} word={false} />
-        <span class="visually-hidden">{run.status}</span>
-      </td>
+      <MarkCell status={MARKS[run.status]!} word={run.status} />
       <td class="long">
         <b>{wordOf(run.status)}</b> <span class="soft">{causeOf(run)}</span>
         <span class="small">{run.reason}</span>

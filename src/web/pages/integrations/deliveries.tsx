@@ -51,8 +51,7 @@ export function deliveryDetails(
     <details class="failure" id={`d-${id}`}>
       <summary>
         <span>
-          <Mark status={shape} word={false} />
-          <span class="visually-hidden">{word}</span>
+          <Mark status={shape} word={word} />
         </span>
         <span class="long">
           {title}{" "}

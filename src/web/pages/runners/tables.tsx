@@ -5,7 +5,7 @@ import type { Role } from "../../../schema/accounts.ts";
 import type { TeamRunner, Waiting } from "../../../store/runners.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { executionName } from "../../../wording/execution_name.ts";
-import { CardTable } from "../../components/list.tsx";
+import { CardTable, MarkCell } from "../../components/list.tsx";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, toExact, toSpan } from "../../components/text.tsx";
@@ -47,10 +47,10 @@ export function queueTable(queue: readonly Waiting[], now: Date): Html {
     >
       {queue.map((row) => (
         <tr>
-          <td class="mark-cell">
-            <Mark status={row.unserved > 0 ? "failed" : "queued"} word={false} />
-            <span class="visually-hidden">{row.unserved > 0 ? "no matching runner" : "waiting"}</span>
-          </td>
+          <MarkCell
+            status={row.unserved > 0 ? "failed" : "queued"}
+            word={row.unserved > 0 ? "no matching runner" : "waiting"}
+          />
           <td class="long">
             <b>{counted(row.waiting, "task")}</b> in{" "}
             <a href={`/projects/${row.projectId}/executions?status=queued`}>{row.projectName}</a>{" "}

@@ -4,8 +4,7 @@ import type { Html } from "../../../http/html.ts";
 import { adviceFor } from "../../../rules/upload_advice.ts";
 import type { LoggedUpload } from "../../../schema/uploads.ts";
 import { toCount, toSize } from "../../../wording/numbers.ts";
-import { AgoCell, CardTable } from "../../components/list.tsx";
-import { Mark } from "../../components/status.tsx";
+import { AgoCell, CardTable, MarkCell } from "../../components/list.tsx";
 import { Ago, Breakable, toExact } from "../../components/text.tsx";
 import { executionPath } from "../../site/paths.ts";
 import { PERIOD } from "./headline.tsx";
@@ -65,10 +64,7 @@ function row(projectId: string, upload: LoggedUpload, now: Date): Html {
   const task = upload.taskSlug ?? parameters.taskSlug;
   return (
     <tr>
-      <td class="mark-cell">
-        <Mark status={isRefused ? "failed" : "flaky"} word={false} />
-        <span class="visually-hidden">{isRefused ? "rejected" : "accepted with warnings"}</span>
-      </td>
+      <MarkCell status={isRefused ? "failed" : "flaky"} word={isRefused ? "rejected" : "accepted with warnings"} />
       <td class="long">
         {text}
         {times > 1 ? (
