@@ -72,7 +72,7 @@ const editForm = v.strictObject({
   fixedInCommit: v.optional(v.string(), ""),
 });
 
-const newForm = v.strictObject({ ...editForm.entries, tests: v.optional(v.string(), "") });
+const newForm = v.strictObject({ ...editForm.entries, tests: mayBeEmpty(uuid) });
 
 type BugFields = v.InferOutput<typeof editForm>;
 
@@ -124,12 +124,12 @@ const BugForm = (fields: BugFields): Html => (
   </>
 );
 
-/** `testIds`: the test that the bug is created for, or none. */
+/** `testId`: the test that the bug is created for. */
 async function newBugView(
   { fast, project, csrf }: ProjectContext,
-  { testIds, fields = EMPTY, problem }: { testIds: readonly string[]; fields?: BugFields; problem?: string },
+  { testId, fields = EMPTY, problem }: { testId: string | undefined; fields?: BugFields; problem?: string },
 ): Promise<View> {
-  const [test] = testIds.length === 1 ? await selectTestCaseNames(fast, project.id, testIds) : [];
+  const [test] = testId === undefined ? [] : await selectTestCaseNames(fast, project.id, [testId]);
   const body = (
     <>
       <h1>New bug</h1>
@@ -163,15 +163,15 @@ async function newBugView(
 export const newBugPage = page(
   "/projects/:projectId/bugs/new",
   { access: "member", query: v.strictObject({ test: mayBeEmpty(uuid) }) },
-  async (context) =>
-    await newBugView(context, { testIds: context.query.test === undefined ? [] : [context.query.test] }),
+  (context) => newBugView(context, { testId: context.query.test }),
 );
 
 export const newBugForm = action(
   "/projects/:projectId/bugs",
   { access: "member", fields: newForm },
   {
-    read: ({ fields }) => check(newBugReport, { ...toBody(fields), testCaseIds: splitList(fields.tests) }),
+    read: ({ fields: { tests, ...fields } }) =>
+      check(newBugReport, { ...toBody(fields), testCaseIds: tests === undefined ? [] : [tests] }),
     act: (sql, { project }, bug) => openBugByHand(sql, project.id, bug),
     record: ({ id, number }, { project }) => ({
       action: "bug.created",
@@ -179,8 +179,8 @@ export const newBugForm = action(
       details: { projectId: project.id, bugReportId: id },
     }),
     refused: (context, problem) => {
-      const { tests, ...fields } = context.fields;
-      return newBugView(context, { testIds: splitList(tests), fields, problem });
+      const { tests: testId, ...fields } = context.fields;
+      return newBugView(context, { testId, fields, problem });
     },
     done: ({ project }, { id }) => bugPath(project.id, id),
   },
