@@ -83,9 +83,9 @@ export const action = <
   { preview, read, act, run, record, refused, done }: Steps<PageOf<Pattern, undefined, F, A>, Input, Result>,
 ): Page =>
   form(path, options, async (context): Promise<View | SeeOther | Reply> => {
-    const made = await (refused ? tryForm : always)(async () => {
+    const work = async () => {
       const shown = await preview?.(context);
-      if (shown !== undefined) return shown;
+      if (shown !== undefined) return { shown };
       const input = read?.(context) as Input;
       const result = act
         ? await write(
@@ -95,15 +95,15 @@ export const action = <
             (result) => record?.(result, context, input),
           )
         : await run!(context, input);
-      return await done(context, result, input);
-    });
-    const next = "problem" in made ? await refused!(context, made.problem) : made.result;
+      return { result, input };
+    };
+    const made = refused ? await tryForm(work) : { result: await work() };
+    if ("problem" in made) return await refused!(context, made.problem);
+    const { result } = made;
+    // The change is committed: an error from here on is not about the form.
+    const next = "shown" in result ? result.shown : await done(context, result.result, result.input);
     return typeof next === "string" ? new SeeOther(next) : next;
   });
-
-const always = async <T>(work: () => Promise<T>): Promise<{ result: T } | { problem: string }> => ({
-  result: await work(),
-});
 
 /** Splits a list at line breaks or commas, and drops blanks and empty items. */
 export const splitList = (text: string | undefined): string[] =>
