@@ -2,6 +2,7 @@
 
 import type { Tx } from "../../database/connect.ts";
 import { Problem } from "../../http/problem.ts";
+import type { PathParameters } from "../../http/router.ts";
 import { actInTeam } from "../../operations/people/audit.ts";
 import type { Reply } from "../../request/reply.ts";
 import type { Role } from "../../schema/accounts.ts";
@@ -104,6 +105,27 @@ export const action = <
     const next = "shown" in result ? result.shown : await done(context, result.result, result.input);
     return typeof next === "string" ? new SeeOther(next) : next;
   });
+
+type TeamNoun = "automation" | "environment" | "infrastructure_rule" | "integration";
+
+/** The form that deletes what one page of a team is about. `remove` returns its name. */
+export const deletion = <const Pattern extends `/teams/:teamId/${string}`>(
+  path: Pattern,
+  noun: TeamNoun,
+  remove: (sql: Tx, params: PathParameters<Pattern>) => Promise<string>,
+): Page =>
+  action(
+    `${path as `/teams/:teamId/${string}`}/delete`,
+    { access: "owner" },
+    {
+      act: (sql, { params }) => remove(sql, params as unknown as PathParameters<Pattern>),
+      record: (subject, { params }) => {
+        const { teamId: _, ...details } = params as Record<string, string>;
+        return { action: `${noun}.deleted`, subject, details };
+      },
+      done: (context) => `${context.path.split("/").slice(0, 4).join("/")}?notice=deleted`,
+    },
+  );
 
 /** Splits a list at line breaks or commas, and drops blanks and empty items. */
 export const splitList = (text: string | undefined): string[] =>

@@ -17,7 +17,7 @@ import { StatusFilter } from "../../components/filters.tsx";
 import { ActionForm, type Choice, Danger, FormError, Notice } from "../../components/form.tsx";
 import { Empty, Pager, CardTable, toPagedRows } from "../../components/list.tsx";
 import { toExact } from "../../components/text.tsx";
-import { action } from "../../site/action.ts";
+import { action, deletion } from "../../site/action.ts";
 import { type View, page, type TeamContext, type Page } from "../../site/page.ts";
 import {
   type FormValues,
@@ -200,20 +200,6 @@ const stateForm = action(
   },
 );
 
-const deleteForm = action(
-  `${onePath}/delete`,
-  { access: "owner" },
-  {
-    act: (sql, { params }) => removeAutomation(sql, params),
-    record: (name, { params: { automationId } }) => ({
-      action: "automation.deleted",
-      subject: name,
-      details: { automationId },
-    }),
-    done: ({ params }) => `/teams/${params.teamId}/automations?notice=deleted`,
-  },
-);
-
 const runForm = action(
   `${onePath}/run`,
   { access: "owner", fields: v.strictObject({ dryRun: booleanText }) },
@@ -237,6 +223,6 @@ export const automations: Page[] = [
   automationPage,
   changeForm,
   stateForm,
-  deleteForm,
+  deletion(onePath, "automation", removeAutomation),
   runForm,
 ];

@@ -23,7 +23,7 @@ import { counted } from "../../../wording/numbers.ts";
 import { Danger, FormError, Notice } from "../../components/form.tsx";
 import { Empty, Pager, toPagedRows } from "../../components/list.tsx";
 import { Breakable } from "../../components/text.tsx";
-import { action, toLines } from "../../site/action.ts";
+import { action, toLines, deletion } from "../../site/action.ts";
 import { type View, page, type TeamContext, type Page } from "../../site/page.ts";
 import {
   NOTICES,
@@ -174,20 +174,6 @@ const changeForm = action(
   },
 );
 
-const deleteForm = action(
-  `${onePath}/delete`,
-  { access: "owner" },
-  {
-    act: (sql, { params }) => removeEnvironment(sql, params),
-    record: (slug, { params: { environmentId } }) => ({
-      action: "environment.deleted",
-      subject: slug,
-      details: { environmentId },
-    }),
-    done: ({ params }) => `/teams/${params.teamId}/environments?notice=deleted`,
-  },
-);
-
 const pathOf = ({ teamId, environmentId }: EnvironmentPlace): Path => `/teams/${teamId}/environments/${environmentId}`;
 
 const variableFields = v.strictObject({ name: v.string(), value: v.string(), secret: v.optional(v.literal("true")) });
@@ -268,7 +254,7 @@ export const environments: Page[] = [
   createEnvironmentForm,
   environmentPage,
   changeForm,
-  deleteForm,
+  deletion(onePath, "environment", removeEnvironment),
   variableForm,
   pasteForm,
   deleteVariableForm,

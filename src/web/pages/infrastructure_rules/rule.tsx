@@ -10,7 +10,7 @@ import {
 import { infrastructureRulePatch, type RuleTrialResult } from "../../../schema/infrastructure_rules.ts";
 import { Danger, FormError } from "../../components/form.tsx";
 import { External } from "../../components/text.tsx";
-import { action } from "../../site/action.ts";
+import { action, deletion } from "../../site/action.ts";
 import { page, type View, type TeamContext, type Page } from "../../site/page.ts";
 import {
   type RuleFields,
@@ -81,18 +81,10 @@ const changeRuleForm = action(
   },
 );
 
-const deleteRuleForm = action(
-  `${onePath}/delete`,
-  { access: "owner" },
-  {
-    act: (sql, { params }) => removeInfrastructureRule(sql, params),
-    record: (name, { params: { infrastructureRuleId } }) => ({
-      action: "infrastructure_rule.deleted",
-      subject: name,
-      details: { infrastructureRuleId },
-    }),
-    done: ({ params }) => `/teams/${params.teamId}/infrastructure-rules?notice=deleted`,
-  },
-);
-
-export const infrastructureRules: Page[] = [listPage, createRuleForm, rulePage, changeRuleForm, deleteRuleForm];
+export const infrastructureRules: Page[] = [
+  listPage,
+  createRuleForm,
+  rulePage,
+  changeRuleForm,
+  deletion(onePath, "infrastructure_rule", removeInfrastructureRule),
+];

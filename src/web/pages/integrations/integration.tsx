@@ -19,7 +19,7 @@ import { StatusFilter } from "../../components/filters.tsx";
 import { ActionForm, type Choice, Danger, Field, FormError, Notice, Form } from "../../components/form.tsx";
 import { Empty, Pager, toPagedRows } from "../../components/list.tsx";
 import { Mark } from "../../components/status.tsx";
-import { action } from "../../site/action.ts";
+import { action, deletion } from "../../site/action.ts";
 import { type View, page, type TeamContext, type Page } from "../../site/page.ts";
 import { type FormValues, toFormValues, createIntegrationForm, newPage } from "./create.tsx";
 import { ACTION_WORDS, DELIVERY_STATES, deliveryDetails } from "./deliveries.tsx";
@@ -234,20 +234,6 @@ const stateForm = action(
   },
 );
 
-const deleteForm = action(
-  `${onePath}/delete`,
-  { access: "owner" },
-  {
-    act: (sql, { params }) => removeIntegration(sql, params),
-    record: (name, { params: { integrationId } }) => ({
-      action: "integration.deleted",
-      subject: name,
-      details: { integrationId },
-    }),
-    done: ({ params }) => `/teams/${params.teamId}/integrations?notice=deleted`,
-  },
-);
-
 const testForm = action(
   `${onePath}/test`,
   { access: "owner" },
@@ -280,7 +266,7 @@ export const integrations: Page[] = [
   integrationPage,
   changeForm,
   stateForm,
-  deleteForm,
+  deletion(onePath, "integration", removeIntegration),
   testForm,
   redeliverForm,
 ];
