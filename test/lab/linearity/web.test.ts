@@ -212,7 +212,7 @@ testLinearity(
       writeCursor: (text) => writeCursor([text]),
     },
     "error_pages.tsx": { createErrorPages: null },
-    "action.ts": { splitList, toLines, ...{ action: null, tryForm: null, write: null } },
+    "action.ts": { splitList, toLines, ...{ action: null, deletion: null, tryForm: null, write: null } },
     "layout.tsx": {
       layout: (text) =>
         layout(
