@@ -2,18 +2,54 @@
 
 import * as v from "valibot";
 import { check } from "../../../http/input.ts";
+import { deleteProject } from "../../../operations/projects/deletion.ts";
 import { changeProject } from "../../../operations/projects/projects.ts";
 import { exportQuery } from "../../../schema/exports.ts";
 import { GATE_SHARES } from "../../../schema/gate.ts";
 import { projectPatch } from "../../../schema/projects.ts";
 import { addressBlock } from "../../../secrets/attempts.ts";
+import { selectProjectContents } from "../../../store/deletion.ts";
+import { deletionView, countedLoss } from "../../components/deletion.tsx";
 import { action } from "../../site/action.ts";
-import { type Page, page } from "../../site/page.ts";
-import { deletionForm, deletionPage } from "./deletion.tsx";
+import { type Page, page, type View, type ProjectContext } from "../../site/page.ts";
 import { CHOICES, type GateChoices } from "./gate_share.tsx";
 import { keyForm, keyPage } from "./key.tsx";
 import { ownersPage } from "./owners.tsx";
 import { changeForm, settingsPage, loadSettings, settings } from "./settings.tsx";
+
+async function deletion(
+  { sql, csrf, project }: ProjectContext,
+  refused: { problem?: string; given?: string } = {},
+): Promise<View> {
+  const contents = await selectProjectContents(sql, project.id);
+  return deletionView({
+    what: "project",
+    name: project.name,
+    losses: [
+      `${countedLoss(contents.executions, "execution")} with their reports, results and logs`,
+      `${countedLoss(contents.testCases, "test case")} with their history, owners and quarantine`,
+      countedLoss(contents.bugReports, "bug report"),
+      `${countedLoss(contents.keys, "API key")} and ${countedLoss(contents.runners, "runner")}`,
+      `${countedLoss(contents.shares, "shared link")}, badges included`,
+    ],
+    consequence: "Keys, links and badges stop working immediately. Uploads fail, and runners lose their tasks.",
+    settings: `/projects/${project.id}/settings`,
+    csrf,
+    ...refused,
+  });
+}
+
+const deletionPage = page("/projects/:projectId/settings/delete", { access: "owner" }, (context) => deletion(context));
+
+const deletionForm = action(
+  "/projects/:projectId/settings/delete",
+  { access: "owner", fields: v.strictObject({ confirm: v.string() }) },
+  {
+    act: (sql, { project, fields: { confirm } }, _, by) => deleteProject(sql, { id: project.id, confirm }, by),
+    refused: (context, problem) => deletion(context, { problem, given: context.fields.confirm }),
+    done: ({ team }) => `/teams/${team.id}/settings?notice=deleted`,
+  },
+);
 
 const fields = v.strictObject({ choice: v.picklist(CHOICES), share: v.string(), action: v.picklist(["save", "try"]) });
 
