@@ -73,8 +73,9 @@ export const updateAutomation = (
     next_run_at = ${nextRunAt}, updated_at = now()
   where team_id = ${teamId} and id = ${id}`;
 
-export const deleteAutomation = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
-  (await sql`delete from automation where team_id = ${teamId} and id = ${id} returning id`).length === 1;
+export const deleteAutomation = async (sql: Sql, teamId: string, id: string): Promise<string | undefined> =>
+  (await sql<{ name: string }[]>`delete from automation where team_id = ${teamId} and id = ${id} returning name`)[0]
+    ?.name;
 
 /** In a transaction: those that wait for an event and have not run for it, oldest first; none is deleted until the end. */
 export const selectAutomationsFor = (

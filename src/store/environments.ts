@@ -54,8 +54,9 @@ export const updateEnvironment = async (
   return row && (await selectEnvironment(sql, teamId, row.id));
 };
 
-export const deleteEnvironment = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
-  (await sql`delete from environment where team_id = ${teamId} and id = ${id} returning id`).length === 1;
+export const deleteEnvironment = async (sql: Sql, teamId: string, id: string): Promise<string | undefined> =>
+  (await sql<{ slug: string }[]>`delete from environment where team_id = ${teamId} and id = ${id} returning slug`)[0]
+    ?.slug;
 
 /** In a transaction: whether it is there, and it stays so until the end of the transaction. */
 export const lockEnvironment = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>

@@ -80,8 +80,9 @@ export const updateIntegration = (
     failures = 0, failing_since = null, paused_until = null, updated_at = now()
   where team_id = ${teamId} and id = ${id}`;
 
-export const deleteIntegration = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
-  (await sql`delete from integration where team_id = ${teamId} and id = ${id} returning id`).length === 1;
+export const deleteIntegration = async (sql: Sql, teamId: string, id: string): Promise<string | undefined> =>
+  (await sql<{ name: string }[]>`delete from integration where team_id = ${teamId} and id = ${id} returning name`)[0]
+    ?.name;
 
 /** An integration that this server alone sends to, until the claim is over. */
 export type IntegrationClaim = { teamId: string; id: string; claim: string };

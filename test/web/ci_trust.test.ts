@@ -4,46 +4,18 @@ import { describe, expect, test } from "bun:test";
 import { addTrustRule } from "../../src/operations/people/trust_rules.ts";
 import { COMMAND_LINE } from "../../src/schema/audit.ts";
 import { MAX_TRUST_RULES } from "../../src/schema/trust_rules.ts";
-import { createPages, formsOf, valueOf } from "./browser.ts";
+import { createPages, formsOf } from "./browser.ts";
 
 const { acme, database, look, fill } = await createPages();
 const page = `/projects/${acme.project}/settings/ci`;
 const EMPTY = {
-  kind: "github",
-  repositoryId: "",
-  ownerId: "",
-  repository: "",
-  events: "",
-  refs: "",
-  issuer: "",
-  keys: "",
+  ...{ kind: "github", repositoryId: "", ownerId: "", repository: "" },
+  ...{ events: "", refs: "", issuer: "", keys: "" },
 };
 const add = (fields: object) => fill("owner", page, { ...EMPTY, ...fields });
 const removal = async () => formsOf(await look("owner", page)).find((path) => path.endsWith("/remove"))!;
 
 describe("trust rules", () => {
-  test("are added, listed and removed by owners, and the audit log has both", async () => {
-    expect((await look("owner", `/projects/${acme.project}/settings`)).html).toContain(`href="${page}"`);
-    expect((await look("owner", page)).words).toContain("No trust rules yet.");
-    const given = {
-      repositoryId: " 700100 ",
-      ownerId: "4711",
-      repository: "acme/<shop>",
-      events: "push, pull_request",
-      refs: "refs/heads/main",
-    };
-    expect((await add(given)).location).toBe(`${page}?notice=added`);
-    expect((await look("owner", `${page}?notice=added`)).words).toContain("Trust rule added.");
-    expect((await look("viewer", page)).words).toContain(
-      "acme/<shop> GitHub Actions 700100 of owner 4711 push, pull_request on refs/heads/main never",
-    );
-    expect((await fill("owner", await removal(), {})).location).toBe(`${page}?notice=removed`);
-    expect((await look("owner", page)).words).toContain("No trust rules yet.");
-    const audit = (await look("owner", `/teams/${acme.team}/audit`)).words;
-    expect(audit).toContain("stopped trusting CI jobs of acme/<shop>");
-    expect(audit).toContain("trusted CI jobs of acme/<shop> in Acme web · kind: github");
-  });
-
   test("of a GitLab server that requests do not reach hold its keys", async () => {
     const keys = JSON.stringify({ keys: [{ kty: "RSA", n: "AQAB", e: "AQAB", kid: "a" }] });
     const given = { kind: "gitlab", repositoryId: "7", ownerId: "ignored", issuer: "http://gitlab.internal", keys };
@@ -52,20 +24,6 @@ describe("trust rules", () => {
       "repository 7 GitLab CI 7 every event on every ref from http://gitlab.internal stored keys",
     );
     await fill("owner", await removal(), {});
-  });
-
-  test("are refused with the field that is wrong, and what was given stays", async () => {
-    for (const [given, message] of [
-      [{ repositoryId: "acme/shop", ownerId: "1" }, `Repository id: expected a number such as 123456, got "acme/shop"`],
-      [{ repositoryId: "1" }, `Missing field "ownerId"`],
-      [{ repositoryId: "1", ownerId: "1", issuer: "http://ci.internal" }, `Issuer: expected an https address`],
-      [{ repositoryId: "1", ownerId: "1", refs: "main" }, `Refs: expected a Git ref`],
-      [{ repositoryId: "1", ownerId: "1", keys: "x" }, `Keys of the issuer: expected a JSON Web Key Set`],
-    ] as const) {
-      const refused = await add(given);
-      expect([refused.status, refused.words]).toEqual([400, expect.stringContaining(message)]);
-      expect(valueOf(refused, "repositoryId")).toBe(given.repositoryId);
-    }
   });
 
   test("are one for a form that is sent twice, and not too many", async () => {

@@ -82,13 +82,7 @@ describe("the form of a kind", () => {
     expect((await look("owner", path)).html).not.toContain(secret);
   });
 
-  test("comes back with what was typed, but no secret, where something is wrong", async () => {
-    const fields = { name: "mine", "config.repository": "no slash", "config.token": "ghp_sekrit" };
-    const refused = await fill("owner", `${base}/new`, { kind: "github", ...fields });
-    expect(refused.status).toBe(400);
-    expect(refused.words).toContain("Repository: expected owner/name");
-    expect([valueOf(refused, "name"), valueOf(refused, "config.repository")]).toEqual(["mine", "no slash"]);
-    expect(refused.html).not.toContain("sekrit");
+  test("leads to no private address", async () => {
     const away = await fill("owner", `${base}/new`, { kind: "webhook", name: "", "config.url": "http://10.0.0.1/" });
     expect(away.words).toContain("it is a private address");
   });
@@ -181,12 +175,5 @@ describe("an integration", () => {
     expect(words).toMatch(/test nothing to send · 200/);
     expect(words).not.toMatch(/✕/);
     expect((await look("viewer", base)).words).toContain("nothing to send the last time");
-  });
-
-  test("is deleted with its deliveries", async () => {
-    const path = await create("slack", FIELDS["slack"]!);
-    expect((await look("owner", path)).words).toContain("Its deliveries and secrets are deleted");
-    expect((await fill("owner", `${path}/delete`)).location).toBe(`${base}?notice=deleted`);
-    expect((await look("owner", path)).status).toBe(404);
   });
 });

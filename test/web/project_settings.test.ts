@@ -73,7 +73,7 @@ describe("the settings of a project", () => {
     expect(seen.words).toContain("Owners of the team can change this");
     expect(formsOf(seen)).toEqual([]);
     expect(seen.html).not.toContain(`"${page}/key"`);
-    expect((await look("member", page)).html).toContain(`${page}/key`);
+    for (const to of ["key", "keys", "ci"]) expect((await look("member", page)).html).toContain(`"${page}/${to}"`);
     expect(formsOf(await look("owner", page))).toEqual([page, `${page}/gate-share`]);
   });
 
@@ -215,4 +215,14 @@ describe("the key of a project", () => {
     const project = /projects\/([^/]+)/.exec(location!)![1];
     expect((await ask(`GET /projects/${project}`, { key: KEY.exec(shown.html)![0] })).body.name).toBe("new one");
   });
+});
+
+test("a named key that reads or triages has the line for an assistant", async () => {
+  const path = `${page}/keys`;
+  for (const scope of ["read", "triage", "upload", "run"]) {
+    const newest = valueOf(await look("member", path), "newest")!;
+    const { words } = await fill("member", path, { name: scope, scope, days: "", newest });
+    const isShown = words.includes("claude mcp add --transport http assay");
+    expect([scope, isShown]).toEqual([scope, scope === "read" || scope === "triage"]);
+  }
 });

@@ -145,10 +145,9 @@ export async function changeAutomation(
   return await findAutomation(sql, place);
 }
 
-/** In a transaction: its runs go with it. */
-export async function removeAutomation(sql: Tx, { teamId, automationId }: AutomationPlace): Promise<void> {
-  if (!(await deleteAutomation(sql, teamId, automationId))) refuseAbsent();
-}
+/** Deletes an automation with its runs. Returns the name that it had. */
+export const removeAutomation = async (sql: Tx, { teamId, automationId }: AutomationPlace): Promise<string> =>
+  (await deleteAutomation(sql, teamId, automationId)) ?? refuseAbsent();
 
 /** In a transaction: now, for the last event of its kind; a dry run only says what would happen and why. */
 export async function runByHand(

@@ -160,10 +160,9 @@ function requireSecretsAgain(
     );
 }
 
-/** In a transaction: its deliveries go with it. */
-export async function removeIntegration(sql: Tx, { teamId, integrationId }: IntegrationPlace): Promise<void> {
-  if (!(await deleteIntegration(sql, teamId, integrationId))) refuseAbsent();
-}
+/** Deletes an integration with its deliveries. Returns the name that it had. */
+export const removeIntegration = async (sql: Tx, { teamId, integrationId }: IntegrationPlace): Promise<string> =>
+  (await deleteIntegration(sql, teamId, integrationId)) ?? refuseAbsent();
 
 export type Trying = {
   sql: Sql;

@@ -47,10 +47,9 @@ export async function changeEnvironment(
   return (await updateEnvironment(sql, teamId, environmentId, patch)) ?? taken(patch.slug);
 }
 
-/** In a transaction: its variables go with it. */
-export async function removeEnvironment(sql: Tx, { teamId, environmentId }: EnvironmentPlace): Promise<void> {
-  if (!(await deleteEnvironment(sql, teamId, environmentId))) refuseAbsent();
-}
+/** Deletes an environment with its variables. Returns the slug that it had. */
+export const removeEnvironment = async (sql: Tx, { teamId, environmentId }: EnvironmentPlace): Promise<string> =>
+  (await deleteEnvironment(sql, teamId, environmentId)) ?? refuseAbsent();
 
 const placeOf = ({ teamId, environmentId }: EnvironmentPlace, name: string) =>
   variablePlace(teamId, environmentId, name);

@@ -103,12 +103,9 @@ function Download({ file }: { file: File }): Html {
         <Breakable text={fileName} />
       </a>{" "}
       <span class="soft">{toSize(file.bytes)}</span>
-      {isTrace(file) ? (
-        <>
-          {" "}
-          <span class="soft">· opens with</span> <code>npx playwright show-trace {fileName}</code>
-        </>
-      ) : null}
+      {isTrace(file)
+        ? [" ", <span class="soft">· opens with</span>, " ", <code>npx playwright show-trace {fileName}</code>]
+        : null}
     </li>
   );
 }

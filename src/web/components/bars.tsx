@@ -1,11 +1,11 @@
 /** Results as bars across the page: the height is a value such as the duration, the colour the status. */
 
+import { TableHead } from "./list.tsx";
 import type { Href, Html } from "../../http/html.ts";
 import { Legend } from "./legend.tsx";
 import { wordOf } from "./status.tsx";
-import { TableHead } from "./table_head.tsx";
 
-export type Bar = {
+type Bar = {
   status: string;
   /** Null if the value is not known; the bar then has the minimum height. */
   value: number | null;

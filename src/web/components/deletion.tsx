@@ -2,8 +2,9 @@
 
 import type { Html, Path, Piece } from "../../http/html.ts";
 import { MAX_COUNTED } from "../../store/deletion.ts";
+import type { View } from "../site/page.ts";
 import { counted, toCount } from "../../wording/numbers.ts";
-import { Csrf, Field, FormError } from "./form.tsx";
+import { Field, FormError, Form } from "./form.tsx";
 
 type Kind = "project" | "team";
 
@@ -26,62 +27,63 @@ export const DangerZone = ({ what, path }: { what: Kind; path: Path }): Html => 
 export const countedLoss = (count: number, name: string): string =>
   count > MAX_COUNTED ? `more than ${toCount(MAX_COUNTED)} ${name}s` : counted(count, name);
 
-type DeletionFormProperties = {
+type Deletion = {
   what: Kind;
   name: string;
   /** A line for each kind of thing that is lost. */
   losses: readonly Piece[];
   /** What stops working at once. */
   consequence: Piece;
-  action: Path;
-  cancel: Path;
+  /** The settings that lead to the deletion. */
+  settings: Path;
   csrf: string;
-  problem?: string | undefined;
+  problem?: string;
   given?: string;
 };
 
-export const DeletionForm = ({ what, name, losses, consequence, ...form }: DeletionFormProperties): Html => (
-  <>
-    <h1>
-      Delete the {what} {name}
-    </h1>
-    <div class="message bad">
-      <p>
-        <b>This cannot be undone.</b> {consequence}
-      </p>
-    </div>
-    <div class="prose">
-      <p>This is deleted for everyone:</p>
-      <ul>
-        {losses.map((loss) => (
-          <li>{loss}</li>
-        ))}
-      </ul>
-    </div>
-    <div class="spaced">
-      <FormError message={form.problem} />
-      <form class="fields card padded" method="post" action={form.action}>
-        <Csrf token={form.csrf} />
-        <Field
-          label={`Type the name of the ${what} to confirm`}
-          name="confirm"
-          value={form.given}
-          required
-          autocomplete="off"
-          isCode
-          hint={
-            <>
-              The name is <code>{name}</code>.
-            </>
-          }
-        />
-        <div class="actions">
-          <button class="danger">Delete this {what}</button>
-          <a class="button" href={form.cancel}>
-            Cancel
-          </a>
-        </div>
-      </form>
-    </div>
-  </>
-);
+/** The page of a deletion. `problem` and `given`: of a form that was refused. */
+export const deletionView = ({ what, name, losses, consequence, settings, csrf, problem, given }: Deletion): View => ({
+  title: `Delete the ${what}`,
+  section: what === "team" ? "team" : "settings",
+  ...(problem === undefined ? {} : { status: 400 }),
+  body: (
+    <>
+      <h1>
+        Delete the {what} {name}
+      </h1>
+      <div class="message bad">
+        <p>
+          <b>This cannot be undone.</b> {consequence}
+        </p>
+      </div>
+      <div class="prose">
+        <p>This is deleted for everyone:</p>
+        <ul>
+          {losses.map((loss) => (
+            <li>{loss}</li>
+          ))}
+        </ul>
+      </div>
+      <div class="spaced">
+        <FormError message={problem} />
+        <Form to={`${settings}/delete`} csrf={csrf}>
+          <Field
+            label={`Type the name of the ${what} to confirm`}
+            name="confirm"
+            value={given}
+            required
+            autocomplete="off"
+            isCode
+            hint={["The name is ", <code>{name}</code>, "."]}
+          />
+          <div class="actions">
+            <button class="danger">Delete this {what}</button>
+            <a class="button" href={settings}>
+              Cancel
+            </a>
+          </div>
+        </Form>
+      </div>
+    </>
+  ),
+});

@@ -1,5 +1,6 @@
 /** A table of executions. */
 
+import { AgoCell, MarkCell, CardTable } from "./list.tsx";
 import type { Html } from "../../http/html.ts";
 import type { TaskStatus } from "../../schema/executions.ts";
 import type { ExecutionSummary } from "../../store/execution_list.ts";
@@ -7,9 +8,8 @@ import { executionOutcome } from "../../wording/execution.ts";
 import { executionNumber, lineName } from "../../wording/execution_name.ts";
 import { toDuration } from "../../wording/numbers.ts";
 import { executionPath } from "../site/paths.ts";
-import { Mark, Tag, wordOf } from "./status.tsx";
-import { Ago, Commit } from "./text.tsx";
-import { TableHead } from "./table_head.tsx";
+import { Tag, wordOf } from "./status.tsx";
+import { Commit } from "./text.tsx";
 
 const OPEN = ["queued", "running"];
 
@@ -41,9 +41,7 @@ type RowProperties = { projectId: string; execution: ExecutionSummary; now: Date
 
 const ExecutionRow = ({ projectId, execution, now }: RowProperties): Html => (
   <tr>
-    <td class="mark-cell">
-      <Mark status={execution.status} />
-    </td>
+    <MarkCell status={execution.status} />
     <td class="long">
       <a href={executionPath(projectId, execution.id)}>
         <b>{executionNumber(execution)}</b>
@@ -61,9 +59,7 @@ const ExecutionRow = ({ projectId, execution, now }: RowProperties): Html => (
       {outcomeText(execution)} <TaskDots statuses={execution.taskStatuses} />
     </td>
     <td class="number wide">{execution.durationMs > 0 ? toDuration(execution.durationMs) : "–"}</td>
-    <td class="number soft">
-      <Ago at={execution.completedAt ?? execution.createdAt} now={now} />
-    </td>
+    <AgoCell at={execution.completedAt ?? execution.createdAt} now={now} />
   </tr>
 );
 
@@ -71,17 +67,13 @@ type TableProperties = { projectId: string; executions: readonly ExecutionSummar
 
 /** Screen readers announce the table by its caption. */
 export const ExecutionTable = ({ projectId, executions, now, caption }: TableProperties): Html => (
-  <div class="card">
-    <table class="builds">
-      <TableHead
-        caption={caption}
-        columns={[["Status", "hidden"], "Execution", "Outcome", ["Duration", "number", "wide"], ["When", "number"]]}
-      />
-      <tbody>
-        {executions.map((execution) => (
-          <ExecutionRow projectId={projectId} execution={execution} now={now} />
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <CardTable
+    caption={caption}
+    columns={[["Status", "hidden"], "Execution", "Outcome", ["Duration", "number", "wide"], ["When", "number"]]}
+    kind="builds"
+  >
+    {executions.map((execution) => (
+      <ExecutionRow projectId={projectId} execution={execution} now={now} />
+    ))}
+  </CardTable>
 );

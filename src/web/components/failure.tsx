@@ -92,7 +92,7 @@ function dedent(text: string): string {
   return least > 0 ? text.replaceAll(new RegExp(`^ {1,${least}}`, "gm"), "") : text;
 }
 
-export type FailureText = { message: string | null; stack: string | null; output?: string | null };
+type FailureText = { message: string | null; stack: string | null; output?: string | null };
 
 /** Shows message, stack, diff and output of a failure. A message that equals the `title` of the failure is left out. */
 export function Evidence({

@@ -1,5 +1,6 @@
-/** Forms, their fields, and the message after a form was sent. */
+/** Forms, their fields, and the notice or error after a form was sent. */
 
+import * as v from "valibot";
 import type { Html, Path, Piece } from "../../http/html.ts";
 import { toFormMessage } from "../../wording/field_problem.ts";
 
@@ -91,6 +92,19 @@ export function Field({
   );
 }
 
+export type FieldOptions = Omit<FieldProperties, "label" | "name" | "value"> & {
+  /** What the field shows if it has no value. */
+  fallback?: string;
+};
+
+/** Shows a field with its value in the fields of a form. `values`: undefined for a new form. */
+export const field = <Name extends string>(
+  values: { readonly [N in Name]?: string | undefined } | undefined,
+  name: Name,
+  label: string,
+  { fallback, ...options }: FieldOptions = {},
+): Html => <Field {...options} label={label} name={name} value={values?.[name] ?? fallback} />;
+
 /** The value of an option and its label. */
 export type Choice = readonly [value: string, label: string];
 
@@ -113,7 +127,6 @@ export const Select = ({ label, name, options, value, hint, kind }: SelectProper
   <div class={kind ? `field ${kind}` : "field"}>
     <label>
       {label}
-
       <select name={name} aria-describedby={hint ? hintId(name) : undefined}>
         <Options options={options} value={value} />
       </select>
@@ -135,6 +148,37 @@ export const Hidden = ({ name, value }: { name: string; value: string | undefine
 
 /** The hidden CSRF token. Every form that changes something contains it. */
 export const Csrf = ({ token }: { token: string }): Html => <input type="hidden" name="csrf" value={token} />;
+
+type FormProperties = {
+  to: Path;
+  csrf: string;
+  /** The label of the button that sends the form. Undefined: the form has buttons of its own. */
+  button?: Piece;
+  /** The class of the button. */
+  buttonKind?: string;
+  kind?: string;
+  children?: Piece;
+};
+
+/** A form that changes something. */
+export const Form = ({
+  to,
+  csrf,
+  button,
+  buttonKind = "main",
+  kind = "fields card padded",
+  children,
+}: FormProperties) => (
+  <form class={kind} method="post" action={to}>
+    <Csrf token={csrf} />
+    {children}
+    {button === undefined ? null : (
+      <div>
+        <button class={buttonKind}>{button}</button>
+      </div>
+    )}
+  </form>
+);
 
 type ActionProperties = { action: Path; csrf: string; label: Piece; kind?: string; fields?: Piece };
 
@@ -166,4 +210,20 @@ export const FormError = ({ message }: { message: string | undefined }): Html | 
           <p>{part}</p>
         ))}
     </div>
+  );
+
+type Notices = Readonly<Record<string, string>>;
+
+/** The query parameter, such as `?notice=saved`, that names one of the notices of a page. */
+export const noticeParameter = <const Texts extends Notices>(notices: Texts) =>
+  v.optional(v.picklist(Object.keys(notices) as (keyof Texts & string)[], "expected a known notice"));
+
+type NoticeProperties = { notices: Notices; name: string | undefined; isError?: boolean };
+
+/** Shows the named notice, or nothing without a name. */
+export const Notice = ({ notices, name, isError = false }: NoticeProperties): Html | null =>
+  name === undefined ? null : (
+    <p class={`message ${isError ? "bad" : "good"}`} role={isError ? "alert" : "status"}>
+      {notices[name]}
+    </p>
   );

@@ -1,9 +1,9 @@
 /** The executions of each day as stacked bars: those that passed below those that did not. */
 
+import { TableHead } from "./list.tsx";
 import type { Href, Html } from "../../http/html.ts";
 import { counted, toDay } from "../../wording/numbers.ts";
 import { Legend } from "./legend.tsx";
-import { TableHead } from "./table_head.tsx";
 
 export type OutcomeDay = {
   /** The date in UTC, such as 2026-01-31. */

@@ -26,7 +26,7 @@ export function branchHeadline(
 const MAX_MISSING_TASKS = 3;
 
 /** Lists the tasks that do not count because they have not run recently. */
-export function missingTasks({ missing }: BranchState): Html | null {
+function missingTasks({ missing }: BranchState): Html | null {
   if (missing.length === 0) return null;
   const names = missing.slice(0, MAX_MISSING_TASKS).map(({ slug }) => slug);
   const more = missing.length - names.length;

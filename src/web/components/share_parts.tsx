@@ -1,5 +1,7 @@
 /** Sharing on other pages: the button that creates a link to an execution, and the list of links and badges. */
 
+import { Form } from "./form.tsx";
+import { AgoCell, Empty, Pager, CardTable } from "./list.tsx";
 import type { Html } from "../../http/html.ts";
 import type { Role } from "../../schema/accounts.ts";
 import type { Share } from "../../schema/shares.ts";
@@ -7,10 +9,7 @@ import type { Sql } from "../../database/connect.ts";
 import { selectShares } from "../../store/shares.ts";
 import { executionPath } from "../site/paths.ts";
 import { executionName } from "../../wording/execution_name.ts";
-import { ActionForm, Csrf, Danger } from "../components/form.tsx";
-import { Ago } from "../components/text.tsx";
-import { Pager } from "../components/pager.tsx";
-import { TableHead } from "./table_head.tsx";
+import { ActionForm, Danger } from "../components/form.tsx";
 
 type ShareContext = { csrf: string; role: Role; project: { id: string; defaultBranch: string } };
 
@@ -70,12 +69,7 @@ const REVOKE_EFFECTS = {
 
 function table({ csrf, role, project }: ShareContext, rows: readonly Share[], now: Date): Html {
   const { id, defaultBranch } = project;
-  if (rows.length === 0)
-    return (
-      <div class="card empty">
-        <p>No links or badges yet.</p>
-      </div>
-    );
+  if (rows.length === 0) return <Empty>No links or badges yet.</Empty>;
   const revoke = (share: Share) =>
     role === "viewer" ? null : (
       <Danger
@@ -86,27 +80,17 @@ function table({ csrf, role, project }: ShareContext, rows: readonly Share[], no
       />
     );
   return (
-    <div class="card">
-      <table>
-        <TableHead
-          caption="Links and badges, newest first"
-          columns={["Shows", ["By", "wide"], ["Created", "number"]]}
-        />
-        <tbody>
-          {rows.map((share) => (
-            <tr>
-              <td class="long">
-                {shareName(id, share, defaultBranch)} {revoke(share)}
-              </td>
-              <td class="long wide">{share.createdBy ?? <span class="soft">a former member</span>}</td>
-              <td class="number soft">
-                <Ago at={share.createdAt} now={now} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <CardTable caption="Links and badges, newest first" columns={["Shows", ["By", "wide"], ["Created", "number"]]}>
+      {rows.map((share) => (
+        <tr>
+          <td class="long">
+            {shareName(id, share, defaultBranch)} {revoke(share)}
+          </td>
+          <td class="long wide">{share.createdBy ?? <span class="soft">a former member</span>}</td>
+          <AgoCell at={share.createdAt} now={now} />
+        </tr>
+      ))}
+    </CardTable>
   );
 }
 
@@ -115,19 +99,14 @@ function makers({ csrf, role, project }: ShareContext): Html | null {
   const { id, defaultBranch } = project;
   return (
     <div class="columns">
-      <form class="fields card padded" method="post" action={`/projects/${id}/shares`}>
-        <Csrf token={csrf} />
+      <Form to={`/projects/${id}/shares`} csrf={csrf} button="Create link" buttonKind="">
         <h3>Link to the project</h3>
         <p>
           Anyone with the link can see the state of <code>{defaultBranch}</code>, its trend and the latest executions,
           without signing in.
         </p>
-        <div>
-          <button>Create link</button>
-        </div>
-      </form>
-      <form class="fields card padded" method="post" action={`/projects/${id}/badges`}>
-        <Csrf token={csrf} />
+      </Form>
+      <Form to={`/projects/${id}/badges`} csrf={csrf} button="Create badge" buttonKind="">
         <h3>Badge</h3>
         <label>
           What it shows
@@ -136,7 +115,6 @@ function makers({ csrf, role, project }: ShareContext): Html | null {
             <option value="tests">Tests: 1,204 passed</option>
           </select>
         </label>
-
         <label>
           Branch{" "}
           <input
@@ -149,10 +127,7 @@ function makers({ csrf, role, project }: ShareContext): Html | null {
             autocomplete="off"
           />
         </label>
-        <div>
-          <button>Create badge</button>
-        </div>
-      </form>
+      </Form>
     </div>
   );
 }

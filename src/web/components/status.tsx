@@ -26,8 +26,14 @@ const MARKS: Record<string, readonly [shape: string, word: string]> = {
 
 export const wordOf = (status: string): string => MARKS[status]?.[1] ?? status.replaceAll("_", " ");
 
-/** Shows the coloured shape. Set `word` to false if the word is shown beside it. */
-export function Mark({ status, word = true }: { status: string; word?: boolean }): Html {
+type MarkProperties = {
+  status: string;
+  /** The word for screen readers. Default: that of the status. False: the word is shown beside the mark. */
+  word?: string | false;
+};
+
+/** Shows the coloured shape. */
+export function Mark({ status, word }: MarkProperties): Html {
   const [shape, name] = MARKS[status] ?? ["○", status];
   const colour = status === "healthy" ? "passed" : status === "new" ? "queued" : status;
   return (
@@ -35,7 +41,7 @@ export function Mark({ status, word = true }: { status: string; word?: boolean }
       <span class={`mark ${colour}`} aria-hidden="true">
         {shape}
       </span>
-      {word ? <span class="visually-hidden">{name}</span> : null}
+      {word === false ? null : <span class="visually-hidden">{word ?? name}</span>}
     </>
   );
 }

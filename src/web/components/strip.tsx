@@ -3,7 +3,7 @@
 import type { Href, Html } from "../../http/html.ts";
 
 /** One result in a strip or a grid. */
-export type StripItem = { status: string; href: Href; label: string };
+type StripItem = { status: string; href: Href; label: string };
 
 /** Results, oldest first. A table of links, so that keyboards and screen readers can navigate it. */
 export const Strip = ({ items, label }: { items: readonly StripItem[]; label: string }): Html | null =>

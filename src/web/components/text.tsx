@@ -56,7 +56,7 @@ export const Breakable = ({ text }: { text: string }): Html => (
 );
 
 /** A link to another site, or only its text if there is no address. */
-export function External({ href, of }: { href: string | null; of: Html }): Html {
+export function External({ href, of }: { href: string | null; of: Piece }): Html {
   const url = safeUrl(href);
   return url ? (
     <a href={url} rel="noreferrer">

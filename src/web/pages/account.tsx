@@ -6,15 +6,14 @@ import { changePassword, renameAccount, revokeOtherSessions, revokeSession } fro
 import { newPassword, personName, triedPassword } from "../../schema/accounts.ts";
 import { selectAccount } from "../../store/accounts.ts";
 import { selectSessions } from "../../store/sessions.ts";
-import { ActionForm, Csrf, Field, FormError, Hidden } from "../components/form.tsx";
-import { Notice, noticeParameter } from "../components/notice.tsx";
-import { NameField, NewPasswordField } from "../components/person_fields.tsx";
-import { personOf, read, refusalOf, requirePasswords, sent, storesOf } from "../site/people_input.ts";
-import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
+import { AgoCell, CardTable } from "../components/list.tsx";
+import { ActionForm, Field, FormError, Hidden, Notice, noticeParameter, Form } from "../components/form.tsx";
+import { NameField, NewPasswordField, browserOf, withArticle } from "../components/people.tsx";
+import { personOf, read, requirePasswords, sent, storesOf } from "../site/people_input.ts";
+import { type Page, type PageContext, type View, page } from "../site/page.ts";
 import { Ago } from "../components/text.tsx";
 import { Tag } from "../components/status.tsx";
-import { browserOf, withArticle } from "../components/people.ts";
-import { TableHead } from "../components/table_head.tsx";
+import { action } from "../site/action.ts";
 
 const NOTICES = {
   name: "Name updated.",
@@ -45,18 +44,12 @@ async function showAccount(context: Context, state: FormState): Promise<View> {
 const PasswordForm = ({ visitor, csrf }: Context): Html => (
   <>
     <h2 id="password">Password</h2>
-    <form class="fields" method="post" action="/account/password">
-      <Csrf token={csrf} />
+    <Form to="/account/password" csrf={csrf} button="Change password" buttonKind="" kind="fields">
       <Hidden name="username" value={visitor.email} />
-
       <Field name="current" label="Current password" type="password" autocomplete="current-password" />
-
       <NewPasswordField label="New password" />
       <p class="hint">All other sessions will be signed out.</p>
-      <div>
-        <button>Change password</button>
-      </div>
-    </form>
+    </Form>
   </>
 );
 
@@ -89,9 +82,7 @@ function SessionRow({ context: { visitor, csrf, now }, session }: SessionPropert
         {browserOf(userAgent)} {id === visitor.sessionId ? <Tag>current</Tag> : null}{" "}
         <span class="small soft">{address ?? "unknown address"}</span>
       </td>
-      <td class="wide">
-        <Ago at={createdAt} now={now} />
-      </td>
+      <AgoCell at={createdAt} now={now} kind="wide" />
       <td>
         <Ago at={lastSeenAt} now={now} />
       </td>
@@ -107,19 +98,15 @@ function SessionRow({ context: { visitor, csrf, now }, session }: SessionPropert
 const Sessions = ({ context, sessions }: { context: Context; sessions: AccountData["sessions"] }): Html => (
   <>
     <h2>Active sessions</h2>
-    <div class="card scroll">
-      <table>
-        <TableHead
-          caption="Active sessions, most recent first"
-          columns={["Browser", ["Since", "wide"], "Last active", ["Action", "hidden"]]}
-        />
-        <tbody>
-          {sessions.map((session) => (
-            <SessionRow context={context} session={session} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <CardTable
+      caption="Active sessions, most recent first"
+      columns={["Browser", ["Since", "wide"], "Last active", ["Action", "hidden"]]}
+      scrolls
+    >
+      {sessions.map((session) => (
+        <SessionRow context={context} session={session} />
+      ))}
+    </CardTable>
     {sessions.length > 1 ? (
       <div class="actions">
         <ActionForm action="/account/sessions/revoke" csrf={context.csrf} label="Sign out all other sessions" />
@@ -155,13 +142,9 @@ function accountView(context: Context, { account, sessions }: AccountData, { not
       <Notice notices={NOTICES} name={notice} />
       <FormError message={message} />
       <h2>Name</h2>
-      <form class="fields" method="post" action="/account/name">
-        <Csrf token={csrf} />
+      <Form to="/account/name" csrf={csrf} button="Save" buttonKind="" kind="fields">
         <NameField value={visitor.name} />
-        <div>
-          <button>Save</button>
-        </div>
-      </form>
+      </Form>
       {hasPassword ? <PasswordForm {...context} /> : null}
       <SingleSignOn {...context} account={account} />
       <Sessions context={context} sessions={sessions} />
@@ -181,35 +164,50 @@ export const account: Page[] = [
     showAccount(context, { notice: context.query.notice }),
   ),
 
-  form("/account/name", { access: "account", fields: v.strictObject({ name: sent }) }, async (context) => {
-    const { visitor, fields } = context;
-    const message = await refusalOf(() =>
-      Promise.resolve().then(() => renameAccount(context, personOf(visitor), read(personName, fields.name))),
-    );
-    return message === undefined ? new SeeOther("/account?notice=name") : await showAccount(context, { message });
-  }),
-
-  form(
-    "/account/password",
-    { access: "account", fields: v.strictObject({ username: v.optional(sent), current: sent, password: sent }) },
-    async (context) => {
-      const { visitor, fields, signIn, address } = context;
-      const message = await refusalOf(async () => {
-        requirePasswords(context);
-        const [current, password] = [read(triedPassword, fields.current), read(newPassword, fields.password)];
-        await changePassword(storesOf(context), signIn, personOf(visitor), { current, password, address: address() });
-      });
-      return message === undefined ? new SeeOther("/account?notice=password") : await showAccount(context, { message });
+  action(
+    "/account/name",
+    { access: "account", fields: v.strictObject({ name: sent }) },
+    {
+      read: ({ fields }) => read(personName, fields.name),
+      run: (context, name) => renameAccount(context, personOf(context.visitor), name),
+      refused: (context, message) => showAccount(context, { message }),
+      done: () => "/account?notice=name",
     },
   ),
 
-  form("/account/sessions/:sessionId/revoke", { access: "account" }, async (context) => {
-    await revokeSession(context, personOf(context.visitor), context.params.sessionId);
-    return new SeeOther("/account?notice=session");
-  }),
+  action(
+    "/account/password",
+    { access: "account", fields: v.strictObject({ username: v.optional(sent), current: sent, password: sent }) },
+    {
+      read: (context) => {
+        requirePasswords(context);
+        const { current, password } = context.fields;
+        return { current: read(triedPassword, current), password: read(newPassword, password) };
+      },
+      run: (context, { current, password }) => {
+        const given = { current, password, address: context.address() };
+        return changePassword(storesOf(context), context.signIn, personOf(context.visitor), given);
+      },
+      refused: (context, message) => showAccount(context, { message }),
+      done: () => "/account?notice=password",
+    },
+  ),
 
-  form("/account/sessions/revoke", { access: "account" }, async (context) => {
-    await revokeOtherSessions(context, personOf(context.visitor));
-    return new SeeOther("/account?notice=sessions");
-  }),
+  action(
+    "/account/sessions/:sessionId/revoke",
+    { access: "account" },
+    {
+      run: (context) => revokeSession(context, personOf(context.visitor), context.params.sessionId),
+      done: () => "/account?notice=session",
+    },
+  ),
+
+  action(
+    "/account/sessions/revoke",
+    { access: "account" },
+    {
+      run: (context) => revokeOtherSessions(context, personOf(context.visitor)),
+      done: () => "/account?notice=sessions",
+    },
+  ),
 ];

@@ -5,14 +5,12 @@ import type { Html, Path } from "../../http/html.ts";
 import type { AuditAction, AuditEntry } from "../../schema/audit.ts";
 import { uuid } from "../../schema/fields.ts";
 import { selectAuditEntries } from "../../store/audit.ts";
-import { Empty } from "../components/empty.tsx";
-import { type PagedRows, toPagedRows } from "../components/pager.tsx";
-import { type Page, type PageContext, type View, page } from "../site/page.ts";
-import { Ago, Breakable } from "../components/text.tsx";
+import { type Page, type View, page, type TeamContext } from "../site/page.ts";
+import { AgoCell, Empty, type PagedRows, CardTable, toPagedRows } from "../components/list.tsx";
+import { Breakable } from "../components/text.tsx";
 import { bugPath, executionPath, testPath } from "../site/paths.ts";
 import { selectProjectNames } from "../../store/projects.ts";
 import { toLabel } from "../../wording/field_problem.ts";
-import { TableHead } from "../components/table_head.tsx";
 
 const PAGE_SIZE = 50;
 
@@ -108,9 +106,7 @@ function row({ at, actor, action, subject, details }: AuditEntry, { projects, no
   const more = detailsOf(details);
   return (
     <tr>
-      <td class="nowrap">
-        <Ago at={at} now={now} />
-      </td>
+      <AgoCell at={at} now={now} kind="nowrap" />
       <td class="long">
         <Breakable text={actor} /> {ACTION_WORDS[action] ?? action}{" "}
         <b>{path === undefined ? <Breakable text={subject} /> : <a href={path}>{subject}</a>}</b>{" "}
@@ -130,10 +126,7 @@ function row({ at, actor, action, subject, details }: AuditEntry, { projects, no
 
 const auditQuery = v.strictObject({ after: v.optional(uuid) });
 
-type Context = Pick<PageContext, "sql" | "now"> & {
-  team: { id: string; name: string };
-  query: v.InferOutput<typeof auditQuery>;
-};
+type Context = TeamContext & { query: v.InferOutput<typeof auditQuery> };
 
 type AuditData = PagedRows<AuditEntry> & Pick<RowContext, "projects">;
 
@@ -156,12 +149,9 @@ function auditView({ team, query, now }: Context, { rows, next, projects }: Audi
         {rows.length === 0 ? (
           <Empty>{query.after === undefined ? "No entries yet." : "No older entries."}</Empty>
         ) : (
-          <div class="card scroll">
-            <table>
-              <TableHead caption="Entries, newest first" columns={["When", "Event"]} />
-              <tbody>{rows.map((entry) => row(entry, { projects, now }))}</tbody>
-            </table>
-          </div>
+          <CardTable caption="Entries, newest first" columns={["When", "Event"]} scrolls>
+            {rows.map((entry) => row(entry, { projects, now }))}
+          </CardTable>
         )}
       </div>
       <nav class="pages" aria-label="Pages">

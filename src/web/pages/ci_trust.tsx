@@ -12,14 +12,11 @@ import {
   type TrustKind,
 } from "../../schema/trust_rules.ts";
 import { selectTrustRules } from "../../store/trust_rules.ts";
-import { type Choice, Csrf, Danger, Field, FormError, Select } from "../components/form.tsx";
-import { Notice, noticeParameter } from "../components/notice.tsx";
+import { AgoCell, Empty, CardTable } from "../components/list.tsx";
+import { type Choice, Danger, FormError, Select, Notice, noticeParameter, Form, field } from "../components/form.tsx";
 import { Tag } from "../components/status.tsx";
-import { Ago } from "../components/text.tsx";
-import { splitList, tryForm } from "../site/form_input.ts";
-import { form, page, type Page, type PageContext, SeeOther, type View } from "../site/page.ts";
-import { write } from "../site/write.ts";
-import { TableHead } from "../components/table_head.tsx";
+import { splitList, action } from "../site/action.ts";
+import { page, type Page, type View, type ProjectContext } from "../site/page.ts";
 
 const KINDS: Record<TrustKind, string> = { github: "GitHub Actions", gitlab: "GitLab CI" };
 const NOTICES = {
@@ -44,11 +41,6 @@ const EMPTY: Fields = {
   ...{ events: "", refs: "", issuer: "", keys: "" },
 };
 
-type ViewContext = Pick<PageContext, "fast" | "csrf" | "now"> & {
-  role: "viewer" | "member" | "owner";
-  project: { id: string; name: string };
-};
-
 function conditions({ issuer, kind, events, refs, keys }: ListedTrustRule): Html {
   return (
     <>
@@ -65,51 +57,37 @@ function conditions({ issuer, kind, events, refs, keys }: ListedTrustRule): Html
   );
 }
 
-function table({ project, role, csrf, now }: ViewContext, rules: readonly ListedTrustRule[]): Html {
-  if (rules.length === 0)
-    return (
-      <div class="card empty">
-        <p>No trust rules yet. CI jobs need a stored key.</p>
-      </div>
-    );
+function table({ project, role, csrf, now }: ProjectContext, rules: readonly ListedTrustRule[]): Html {
+  if (rules.length === 0) return <Empty>No trust rules yet. CI jobs need a stored key.</Empty>;
   return (
-    <div class="card">
-      <table>
-        <TableHead
-          caption="Trust rules of the project"
-          columns={["Repository", "Jobs", ["Last used", "wide"], ["Remove", "hidden"]]}
-        />
-        <tbody>
-          {rules.map((rule) => (
-            <tr>
-              <td class="long">
-                <b>{nameRepository(rule)}</b>{" "}
-                <span class="soft small">
-                  {KINDS[rule.kind]} {rule.repositoryId}
-                  {rule.ownerId === null ? null : ` of owner ${rule.ownerId}`}
-                </span>
-              </td>
-              <td class="long">{conditions(rule)}</td>
-              <td class="soft wide">{rule.lastUsedAt === null ? "never" : <Ago at={rule.lastUsedAt} now={now} />}</td>
-              <td class="number">
-                {role !== "owner" ? null : (
-                  <Danger
-                    action={`/projects/${project.id}/settings/ci/${rule.id}/remove`}
-                    csrf={csrf}
-                    label={
-                      <>
-                        Remove<span class="visually-hidden"> {nameRepository(rule)}</span>
-                      </>
-                    }
-                    loss="Its jobs can no longer get keys, and keys of running jobs are revoked immediately."
-                  />
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <CardTable
+      caption="Trust rules of the project"
+      columns={["Repository", "Jobs", ["Last used", "wide"], ["Remove", "hidden"]]}
+    >
+      {rules.map((rule) => (
+        <tr>
+          <td class="long">
+            <b>{nameRepository(rule)}</b>{" "}
+            <span class="soft small">
+              {KINDS[rule.kind]} {rule.repositoryId}
+              {rule.ownerId === null ? null : ` of owner ${rule.ownerId}`}
+            </span>
+          </td>
+          <td class="long">{conditions(rule)}</td>
+          <AgoCell at={rule.lastUsedAt} now={now} kind="soft wide" />
+          <td class="number">
+            {role !== "owner" ? null : (
+              <Danger
+                action={`/projects/${project.id}/settings/ci/${rule.id}/remove`}
+                csrf={csrf}
+                label={["Remove", <span class="visually-hidden"> {nameRepository(rule)}</span>]}
+                loss="Its jobs can no longer get keys, and keys of running jobs are revoked immediately."
+              />
+            )}
+          </td>
+        </tr>
+      ))}
+    </CardTable>
   );
 }
 
@@ -117,91 +95,66 @@ const kindOptions: readonly Choice[] = Object.entries(KINDS);
 
 function ruleForm(path: Path, csrf: string, values: Fields): Html {
   return (
-    <form class="fields card padded" method="post" action={path}>
-      <Csrf token={csrf} />
+    <Form to={path} csrf={csrf} button="Add trust rule">
       <Select label="CI system" name="kind" value={values.kind} options={kindOptions} />
-      <Field
-        label="Repository id"
-        name="repositoryId"
-        type="number"
-        required
-        max={19}
-        value={values.repositoryId}
-        hint={
+      {field(values, "repositoryId", "Repository id", {
+        type: "number",
+        required: true,
+        max: 19,
+        hint: (
           <>
             The numeric id, which stays the same when a repository is renamed. GitHub: the first number that{" "}
             <code>gh api repos/OWNER/NAME --jq '.id, .owner.id'</code> prints. GitLab: the project ID, in the menu of
             the project page.
           </>
-        }
-      />
-      <Field
-        label="Owner id (GitHub)"
-        name="ownerId"
-        type="number"
-        max={19}
-        value={values.ownerId}
-        hint="The second number. The rule stops matching if the repository is transferred to another owner."
-      />
-      <Field
-        label="Repository name"
-        name="repository"
-        max={200}
-        value={values.repository}
-        placeholder="acme/shop"
-        hint="Shown in the list above. It is not compared with the token."
-      />
-      <Field
-        label="Events"
-        name="events"
-        max={2_000}
-        isCode
-        value={values.events}
-        placeholder="push, pull_request"
-        hint="Leave empty to allow all events. GitHub: push, pull_request, schedule and others. GitLab: pipeline sources such as push, merge_request_event and schedule."
-      />
-      <Field
-        label="Refs"
-        name="refs"
-        max={4_000}
-        isCode
-        value={values.refs}
-        placeholder="refs/heads/main, refs/heads/release/*"
-        hint="Leave empty to allow all refs. * matches any text. Pull requests on GitHub have refs such as refs/pull/7/merge."
-      />
-      <Field
-        label="Issuer"
-        name="issuer"
-        max={500}
-        isCode
-        value={values.issuer}
-        placeholder={DEFAULT_ISSUERS.github}
-        hint={
+        ),
+      })}
+      {field(values, "ownerId", "Owner id (GitHub)", {
+        type: "number",
+        max: 19,
+        hint: "The second number. The rule stops matching if the repository is transferred to another owner.",
+      })}
+      {field(values, "repository", "Repository name", {
+        max: 200,
+        placeholder: "acme/shop",
+        hint: "Shown in the list above. It is not compared with the token.",
+      })}
+      {field(values, "events", "Events", {
+        max: 2_000,
+        isCode: true,
+        placeholder: "push, pull_request",
+        hint: "Leave empty to allow all events. GitHub: push, pull_request, schedule and others. GitLab: pipeline sources such as push, merge_request_event and schedule.",
+      })}
+      {field(values, "refs", "Refs", {
+        max: 4_000,
+        isCode: true,
+        placeholder: "refs/heads/main, refs/heads/release/*",
+        hint: "Leave empty to allow all refs. * matches any text. Pull requests on GitHub have refs such as refs/pull/7/merge.",
+      })}
+      {field(values, "issuer", "Issuer", {
+        max: 500,
+        isCode: true,
+        placeholder: DEFAULT_ISSUERS.github,
+        hint: (
           <>
             Leave empty for {DEFAULT_ISSUERS.github} or {DEFAULT_ISSUERS.gitlab}. For a self-hosted server, the exact
             value of the claim <code>iss</code> in its tokens.
           </>
-        }
-      />
-      <Field
-        label="Keys of the issuer"
-        name="keys"
-        type="area"
-        max={65_536}
-        isCode
-        value={values.keys}
-        hint="The JSON Web Key Set of the issuer. Only needed if this server cannot reach the issuer. Replace the rule when the issuer changes its keys."
-      />
-      <div>
-        <button class="main">Add trust rule</button>
-      </div>
-    </form>
+        ),
+      })}
+      {field(values, "keys", "Keys of the issuer", {
+        type: "area",
+        max: 65_536,
+        isCode: true,
+        hint: "The JSON Web Key Set of the issuer. Only needed if this server cannot reach the issuer. Replace the rule when the issuer changes its keys.",
+      })}
+    </Form>
   );
 }
 
 type FormState = { notice?: keyof typeof NOTICES | undefined; problem?: string; values?: Fields };
 
-async function trustPage(view: ViewContext, { notice, problem, values = EMPTY }: FormState): Promise<View> {
+async function trustPage(view: ProjectContext, { notice, problem, values = EMPTY }: FormState): Promise<View> {
   const { fast, project, role, csrf } = view;
   const rules = await selectTrustRules(fast, project.id);
   const path: Path = `/projects/${project.id}/settings/ci`;
@@ -257,19 +210,23 @@ export const ciTrust: Page[] = [
     async (context) => await trustPage(context, context.query),
   ),
 
-  form("/projects/:projectId/settings/ci", { access: "owner", fields }, async (context) => {
-    const { project, fields } = context;
-    const added = await tryForm(async () => {
-      const rule = toNewRule(fields);
-      return await write(context, "owner", (sql, by) => addTrustRule(sql, project.id, rule, by));
-    });
-    if ("problem" in added) return await trustPage(context, { problem: added.problem, values: fields });
-    return new SeeOther(`/projects/${project.id}/settings/ci?notice=added`);
-  }),
+  action(
+    "/projects/:projectId/settings/ci",
+    { access: "owner", fields },
+    {
+      read: ({ fields }) => toNewRule(fields),
+      act: (sql, { project }, rule, by) => addTrustRule(sql, project.id, rule, by),
+      refused: (context, problem) => trustPage(context, { problem, values: context.fields }),
+      done: ({ project }) => `/projects/${project.id}/settings/ci?notice=added`,
+    },
+  ),
 
-  form("/projects/:projectId/settings/ci/:trustRuleId/remove", { access: "owner" }, async (context) => {
-    const { project, params } = context;
-    await write(context, "owner", (sql, by) => removeTrustRule(sql, project.id, params.trustRuleId, by));
-    return new SeeOther(`/projects/${project.id}/settings/ci?notice=removed`);
-  }),
+  action(
+    "/projects/:projectId/settings/ci/:trustRuleId/remove",
+    { access: "owner" },
+    {
+      act: (sql, { project, params }, _, by) => removeTrustRule(sql, project.id, params.trustRuleId, by),
+      done: ({ project }) => `/projects/${project.id}/settings/ci?notice=removed`,
+    },
+  ),
 ];

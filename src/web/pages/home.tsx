@@ -12,7 +12,7 @@ import { executionOutcome } from "../../wording/execution.ts";
 import { counted } from "../../wording/numbers.ts";
 import { redTaskWords } from "../../wording/task.ts";
 import { executionName, executionNumber, lineName } from "../../wording/execution_name.ts";
-import { Empty } from "../components/empty.tsx";
+import { Empty, MarkCell, CardTable } from "../components/list.tsx";
 import { Mark } from "../components/status.tsx";
 import { Strip } from "../components/strip.tsx";
 import { Ago, toStateSpan } from "../components/text.tsx";
@@ -108,9 +108,7 @@ function ProjectRow({ now, ...row }: ProjectState & { now: Date }): Html {
   }));
   return (
     <tr>
-      <td class="mark-cell">
-        <Mark status={statusOf(row)} />
-      </td>
+      <MarkCell status={statusOf(row)} />
       <td class="long">
         <a href={`/projects/${project.id}`}>
           <b>{project.name}</b>
@@ -158,20 +156,14 @@ const Team = ({ team: { teamId, teamName, role }, rows }: TeamProperties): Html 
         No projects yet.
       </Empty>
     ) : (
-      <div class="card">
-        <table class="projects">
-          <caption class="visually-hidden">Projects of {teamName}, red ones first</caption>
-          <thead class="visually-hidden">
-            <tr>
-              <th scope="col">Status</th>
-              <th scope="col">Project</th>
-              <th scope="col">Last executions</th>
-              <th scope="col">Last execution</th>
-            </tr>
-          </thead>
-          <tbody>{rows}</tbody>
-        </table>
-      </div>
+      <CardTable
+        caption={`Projects of ${teamName}, red ones first`}
+        columns={["Status", "Project", "Last executions", "Last execution"]}
+        hidesHead
+        kind="projects"
+      >
+        {rows}
+      </CardTable>
     )}
   </section>
 );

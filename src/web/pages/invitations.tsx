@@ -4,11 +4,11 @@ import * as v from "valibot";
 import type { Html, Path } from "../../http/html.ts";
 import { acceptAsNew, acceptAsSelf, findInvitation } from "../../operations/people/members.ts";
 import { newAccount } from "../../schema/accounts.ts";
-import { Csrf, FormError, Hidden } from "../components/form.tsx";
-import { clientOf, personOf, read, refusalOf, requirePasswords, sent, storesOf } from "../site/people_input.ts";
-import { EmailField, NameField, NewPasswordField, providerLink } from "../components/person_fields.tsx";
-import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
-import { withArticle } from "../components/people.ts";
+import { FormError, Hidden, Form } from "../components/form.tsx";
+import { clientOf, personOf, read, requirePasswords, sent, storesOf } from "../site/people_input.ts";
+import { EmailField, NameField, NewPasswordField, providerLink, withArticle } from "../components/people.tsx";
+import { type Page, type PageContext, SeeOther, type View, page } from "../site/page.ts";
+import { action } from "../site/action.ts";
 
 type Context = Pick<PageContext, "sql" | "fast" | "begin" | "signIn" | "csrf"> & {
   visitor: PageContext["visitor"] | undefined;
@@ -37,14 +37,10 @@ async function invitationView(context: Context, { token, name, email, message }:
     };
   const { teamName, role } = invitation;
   const join = (label: string, fields: Html | null) => (
-    <form class="fields" method="post" action="/invitations">
-      <Csrf token={csrf} />
+    <Form to="/invitations" csrf={csrf} button={label} kind="fields">
       <Hidden name="token" value={token} />
       {fields}
-      <div>
-        <button class="main">{label}</button>
-      </div>
-    </form>
+    </Form>
   );
   const here: Path = `/invitations/${token}`;
   const asNew = (
@@ -95,7 +91,7 @@ export const invitations: Page[] = [
   ),
 
   // The token is in a field, because the paths of forms are logged.
-  form(
+  action(
     "/invitations",
     {
       access: "public",
@@ -106,22 +102,20 @@ export const invitations: Page[] = [
         password: v.optional(sent, ""),
       }),
     },
-    async (context) => {
-      const { visitor, signIn, sessions } = context;
-      const { token, ...given } = context.fields;
-      let to: SeeOther | undefined;
-      const message = await refusalOf(async () => {
-        if (visitor) {
-          await acceptAsSelf(context, personOf(visitor), token);
-          to = new SeeOther("/");
-          return;
-        }
+    {
+      run: async (context) => {
+        const { visitor, signIn } = context;
+        const { token, ...given } = context.fields;
+        if (visitor) return void (await acceptAsSelf(context, personOf(visitor), token));
         requirePasswords(context);
         const account = read(newAccount, given);
-        const joined = await acceptAsNew(storesOf(context), signIn, { token, account, client: clientOf(context) });
-        to = new SeeOther("/", { "Set-Cookie": sessions.keep(joined.token) });
-      });
-      return to ?? (await invitationView(context, { token, name: given.name, email: given.email, message }));
+        return await acceptAsNew(storesOf(context), signIn, { token, account, client: clientOf(context) });
+      },
+      refused: (context, message) => {
+        const { token, name, email } = context.fields;
+        return invitationView(context, { token, name, email, message });
+      },
+      done: ({ sessions }, joined) => new SeeOther("/", joined && { "Set-Cookie": sessions.keep(joined.token) }),
     },
   ),
 ];

@@ -1,32 +1,29 @@
 /** The named keys of a project. The scope of a key limits what it may do. */
 
 import * as v from "valibot";
-import { write } from "../site/write.ts";
 import type { Html, Path } from "../../http/html.ts";
 import { check } from "../../http/input.ts";
 import { addNamedKey, revokeNamedKey } from "../../operations/people/keys.ts";
 import { uuid } from "../../schema/fields.ts";
 import { type NamedKey, type NamedScope, newNamedKey } from "../../schema/keys.ts";
 import { selectNamedKeys, selectNewestNamedKeyId } from "../../store/keys.ts";
-import { tryForm } from "../site/form_input.ts";
-import { Csrf, Danger, Field, FormError } from "../components/form.tsx";
-import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
-import { Ago } from "../components/text.tsx";
+import { AgoCell, Empty, Pager, CardTable } from "../components/list.tsx";
+import { CiVariables, newKeyView, RevokeKey } from "../components/keys.tsx";
+import { Field, FormError, Notice, noticeParameter, Form, field, Options } from "../components/form.tsx";
+import { type Page, type View, page, type ProjectContext } from "../site/page.ts";
 import { counted } from "../../wording/numbers.ts";
-import { Notice, noticeParameter } from "../components/notice.tsx";
-import { Pager } from "../components/pager.tsx";
 import { Tag } from "../components/status.tsx";
-import { TableHead } from "../components/table_head.tsx";
+import { action } from "../site/action.ts";
 
 const PAGE_SIZE = 50;
 const DAY_MS = 86_400_000;
 
-const SCOPE_DESCRIPTIONS: Record<NamedScope, string> = {
-  upload: "can read everything and upload reports; for CI",
-  run: "can also run tasks; for runners",
-  read: "can read everything; for scripts and assistants",
-  triage: "can read everything, change tests and bugs, and rerun executions",
-};
+const SCOPES: readonly (readonly [NamedScope, string])[] = [
+  ["upload", "upload: can read everything and upload reports; for CI"],
+  ["run", "run: can also run tasks; for runners"],
+  ["read", "read: can read everything; for scripts and assistants"],
+  ["triage", "triage: can read everything, change tests and bugs, and rerun executions"],
+];
 
 /** The scopes of keys that are made for assistants. */
 const ASSISTANT_SCOPES: readonly string[] = ["read", "triage"];
@@ -44,71 +41,43 @@ const fields = v.strictObject({
 });
 type Fields = v.InferOutput<typeof fields>;
 
-type ViewContext = Pick<PageContext, "fast" | "csrf" | "now"> & {
-  role: "viewer" | "member" | "owner";
-  project: { id: string; name: string };
-};
-
 const lasts = ({ expiresAt }: NamedKey, now: Date): string =>
   expiresAt === null
     ? "no expiry"
     : `for ${counted(Math.ceil((Date.parse(expiresAt) - now.getTime()) / DAY_MS), "day")}`;
 
-function table({ project, role, csrf, now }: ViewContext, keys: readonly NamedKey[]): Html {
+function table({ project, role, csrf, now }: ProjectContext, keys: readonly NamedKey[]): Html {
   if (keys.length === 0)
-    return (
-      <div class="card empty">
-        <p>No named keys yet. Use one key per purpose, so that each can be revoked separately.</p>
-      </div>
-    );
+    return <Empty>No named keys yet. Use one key per purpose, so that each can be revoked separately.</Empty>;
   return (
-    <div class="card">
-      <table>
-        <TableHead
-          caption="Named keys of the project"
-          columns={["Key", "Scope", ["Valid", "wide"], "Last used", ["Revoke", "hidden"]]}
-        />
-        <tbody>
-          {keys.map((key) => (
-            <tr>
-              <td class="long">
-                <b>{key.name}</b> <code class="soft">{key.leading}…</code>
-              </td>
-              <td>
-                <Tag>{key.scope}</Tag>
-              </td>
-              <td class="soft wide">{lasts(key, now)}</td>
-              <td class="soft">{key.lastUsedAt === null ? "never" : <Ago at={key.lastUsedAt} now={now} />}</td>
-              <td class="number">
-                {role === "viewer" ? null : (
-                  <Danger
-                    action={`/projects/${project.id}/settings/keys/${key.id}/revoke`}
-                    csrf={csrf}
-                    label={
-                      <>
-                        Revoke<span class="visually-hidden"> {key.name}</span>
-                      </>
-                    }
-                    loss={
-                      <>
-                        Requests with {key.leading}… will be refused.{" "}
-                        {key.lastUsedAt === null ? (
-                          "Never used."
-                        ) : (
-                          <>
-                            Last used <Ago at={key.lastUsedAt} now={now} />.
-                          </>
-                        )}
-                      </>
-                    }
-                  />
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <CardTable
+      caption="Named keys of the project"
+      columns={["Key", "Scope", ["Valid", "wide"], "Last used", ["Revoke", "hidden"]]}
+    >
+      {keys.map((key) => (
+        <tr>
+          <td class="long">
+            <b>{key.name}</b> <code class="soft">{key.leading}…</code>
+          </td>
+          <td>
+            <Tag>{key.scope}</Tag>
+          </td>
+          <td class="soft wide">{lasts(key, now)}</td>
+          <AgoCell at={key.lastUsedAt} now={now} kind="soft" />
+          <td class="number">
+            {role === "viewer" ? null : (
+              <RevokeKey
+                action={`/projects/${project.id}/settings/keys/${key.id}/revoke`}
+                csrf={csrf}
+                name={key.name}
+                shown={key}
+                now={now}
+              />
+            )}
+          </td>
+        </tr>
+      ))}
+    </CardTable>
   );
 }
 
@@ -119,7 +88,7 @@ type FormState = {
   values?: Fields;
 };
 
-async function keysPage(shown: ViewContext, { notice, cursor, problem, values }: FormState): Promise<View> {
+async function keysPage(shown: ProjectContext, { notice, cursor, problem, values }: FormState): Promise<View> {
   const { fast, project, role, csrf } = shown;
   const [rows, newest] = await Promise.all([
     selectNamedKeys(fast, project.id, { limit: PAGE_SIZE, after: cursor }),
@@ -127,7 +96,6 @@ async function keysPage(shown: ViewContext, { notice, cursor, problem, values }:
   ]);
   const path: Path = `/projects/${project.id}/settings/keys`;
   const keys = rows.slice(0, PAGE_SIZE);
-  const scope = values?.scope ?? "upload";
   const body = (
     <>
       <Notice notices={NOTICES} name={notice} />
@@ -138,40 +106,27 @@ async function keysPage(shown: ViewContext, { notice, cursor, problem, values }:
         <a href={`/projects/${project.id}/settings/ci`}>CI without a stored key</a>
       </div>
       {table(shown, keys)}
-
       <Pager path={path} query={{ cursor }} cursor={rows.length > PAGE_SIZE ? keys.at(-1)!.id : undefined} />
-
       {role === "viewer" ? null : (
         <>
           <h2 id="new">
             New key <small>each key has its own rate limit</small>
           </h2>
           <FormError message={problem} />
-          <form class="fields card padded" method="post" action={path}>
-            <Csrf token={csrf} />
+          <Form to={path} csrf={csrf} button="Generate key">
             <input type="hidden" name="newest" value={newest ?? "none"} />
             <Field label="Name" name="name" required max={200} placeholder="nightly e2e" value={values?.name ?? ""} />
             <label>
               Scope
               <select name="scope">
-                {Object.entries(SCOPE_DESCRIPTIONS).map(([name, meaning]) => (
-                  <option value={name} selected={name === scope}>
-                    {name}: {meaning}
-                  </option>
-                ))}
+                <Options options={SCOPES} value={values?.scope ?? "upload"} />
               </select>
             </label>
-            <Field
-              label="Expires after (days)"
-              name="days"
-              type="number"
-              value={values?.days ?? ""}
-              hint="If empty, the key does not expire."
-            />
-            <div>
-              <button class="main">Generate key</button>
-            </div>
-          </form>
+            {field(values, "days", "Expires after (days)", {
+              type: "number",
+              hint: "If empty, the key does not expire.",
+            })}
+          </Form>
         </>
       )}
     </>
@@ -196,57 +151,50 @@ export const keys: Page[] = [
     async (context) => await keysPage(context, context.query),
   ),
 
-  form("/projects/:projectId/settings/keys", { access: "member", fields }, async (context) => {
-    const { project, publicUrl, fields } = context;
-    const made = await tryForm(() => {
-      const wanted = toNew(fields);
-      const newest = fields.newest === "none" ? null : fields.newest;
-      return write(context, "member", (sql, by) => addNamedKey(sql, project.id, wanted, newest, by));
-    });
-    if ("problem" in made) return await keysPage(context, { problem: made.problem, values: fields });
-    // A form that is sent twice, for example by a reload, must not create a second key.
-    if (!made.result) return new SeeOther(`/projects/${project.id}/settings/keys?notice=shown`);
-    const { key } = made.result;
-    const body = (
-      <>
-        <h1>New key: {fields.name.trim()}</h1>
-        <div class="message good">
-          <p>
-            <b>Copy it now. It is not shown again.</b>
-          </p>
-        </div>
-        <pre data-copy>{key}</pre>
-        <h2>
-          In CI and for runners <small>store the key as a secret</small>
-        </h2>
-        <pre data-copy>
-          {"\n"}ASSAY_URL={publicUrl}
-          {"\n"}ASSAY_PROJECT={project.id}
-          {"\n"}ASSAY_KEY={key}
-        </pre>
-        {ASSISTANT_SCOPES.includes(fields.scope) ? (
-          <>
-            <h2>
-              For an assistant <small>Claude Code; others take the same address and header</small>
-            </h2>
-            <pre data-copy>
-              {"\n"}claude mcp add --transport http assay {publicUrl}/mcp --header "Authorization: Bearer {key}"
-            </pre>
-          </>
-        ) : null}
-        <p class="actions">
-          <a class="button" href={`/projects/${project.id}/settings/keys`}>
-            Back to named keys
-          </a>
-        </p>
-      </>
-    );
-    return { title: "New key", body, section: "settings" };
-  }),
+  action(
+    "/projects/:projectId/settings/keys",
+    { access: "member", fields },
+    {
+      read: ({ fields }) => toNew(fields),
+      act: (sql, { project, fields: { newest } }, wanted, by) =>
+        addNamedKey(sql, project.id, wanted, newest === "none" ? null : newest, by),
+      refused: (context, problem) => keysPage(context, { problem, values: context.fields }),
+      // A form that is sent twice, for example by a reload, must not create a second key.
+      done: (context, made) =>
+        made ? newKeyPage(context, made.key) : `/projects/${context.project.id}/settings/keys?notice=shown`,
+    },
+  ),
 
-  form("/projects/:projectId/settings/keys/:namedKeyId/revoke", { access: "member" }, async (context) => {
-    const { project, params } = context;
-    await write(context, "member", (sql, by) => revokeNamedKey(sql, project.id, params.namedKeyId, by));
-    return new SeeOther(`/projects/${project.id}/settings/keys?notice=revoked`);
-  }),
+  action(
+    "/projects/:projectId/settings/keys/:namedKeyId/revoke",
+    { access: "member" },
+    {
+      act: (sql, { project, params }, _, by) => revokeNamedKey(sql, project.id, params.namedKeyId, by),
+      done: ({ project }) => `/projects/${project.id}/settings/keys?notice=revoked`,
+    },
+  ),
 ];
+
+function newKeyPage({ project, publicUrl, fields }: ProjectContext & { fields: Fields }, key: string): View {
+  const links = (
+    <a class="button" href={`/projects/${project.id}/settings/keys`}>
+      Back to named keys
+    </a>
+  );
+  return newKeyView(
+    { heading: `New key: ${fields.name.trim()}`, key, section: "settings", links },
+    <>
+      <CiVariables publicUrl={publicUrl} projectId={project.id} apiKey={key} />
+      {ASSISTANT_SCOPES.includes(fields.scope) ? (
+        <>
+          <h2>
+            For an assistant <small>Claude Code; others take the same address and header</small>
+          </h2>
+          <pre data-copy>
+            {"\n"}claude mcp add --transport http assay {publicUrl}/mcp --header "Authorization: Bearer {key}"
+          </pre>
+        </>
+      ) : null}
+    </>,
+  );
+}

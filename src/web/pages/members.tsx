@@ -12,15 +12,14 @@ import {
   type Role,
 } from "../../schema/accounts.ts";
 import { selectInvitations, selectMembers } from "../../store/accounts.ts";
-import { ActionForm, Csrf, Danger, FormError } from "../components/form.tsx";
-import { personOf, read, refusalOf, sent } from "../site/people_input.ts";
-import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
-import { Notice, noticeParameter } from "../components/notice.tsx";
-import { Ago } from "../components/text.tsx";
+import { AgoCell, CardTable } from "../components/list.tsx";
+import { ActionForm, Danger, FormError, Notice, noticeParameter, Form, Options } from "../components/form.tsx";
+import { personOf, read, sent } from "../site/people_input.ts";
+import { type Page, type View, page, type TeamContext } from "../site/page.ts";
 import { counted } from "../../wording/numbers.ts";
 import { Tag } from "../components/status.tsx";
-import { ROLE_WORDS, withArticle } from "../components/people.ts";
-import { TableHead } from "../components/table_head.tsx";
+import { ROLE_WORDS, withArticle } from "../components/people.tsx";
+import { action } from "../site/action.ts";
 
 const NOTICES = {
   role: "Role updated.",
@@ -28,37 +27,25 @@ const NOTICES = {
   revoked: "Invitation revoked.",
 } as const;
 
-type Context = Pick<PageContext, "sql" | "visitor" | "csrf" | "now" | "publicUrl"> & {
-  team: { id: string; name: string };
-  role: Role;
-};
 type FormState = {
   notice?: keyof typeof NOTICES | undefined;
   message?: string | undefined;
   link?: { url: string; role: Role };
 };
 
-const options = (chosen: Role): Html[] =>
-  ROLES.map((role) => (
-    <option value={role} selected={role === chosen}>
-      {role}
-    </option>
-  ));
-
-function memberRow({ visitor, csrf, now, team, role: own }: Context, member: Member): Html {
+function memberRow({ visitor, csrf, now, team, role: own }: TeamContext, member: Member): Html {
   const { accountId, email, name, role, lastSeenAt } = member;
   const isSelf = accountId === visitor.accountId;
   const base: Path = `/teams/${team.id}/members/${accountId}`;
   const change = (
-    <form class="inline" method="post" action={`${base}/role`}>
-      <Csrf token={csrf} />
+    <Form to={`${base}/role`} csrf={csrf} kind="inline">
       <select name="role" aria-label={`Role of ${name}`}>
-        {options(role)}
+        <Options options={ROLES.map((one) => [one, one])} value={role} />
       </select>
       <button>
         Change<span class="visually-hidden"> the role of {name}</span>
       </button>
-    </form>
+    </Form>
   );
   const loss = isSelf ? (
     <>
@@ -77,7 +64,7 @@ function memberRow({ visitor, csrf, now, team, role: own }: Context, member: Mem
         <span class="small soft">{email}</span>
       </td>
       <td>{own === "owner" ? change : role}</td>
-      <td class="wide">{lastSeenAt === null ? "never" : <Ago at={lastSeenAt} now={now} />}</td>
+      <AgoCell at={lastSeenAt} now={now} kind="wide" />
       <td>
         {own === "owner" || isSelf ? (
           <Danger action={`${base}/remove`} csrf={csrf} label={isSelf ? "Leave team" : `Remove ${name}`} loss={loss} />
@@ -88,7 +75,7 @@ function memberRow({ visitor, csrf, now, team, role: own }: Context, member: Mem
 }
 
 function invitationRow(
-  { csrf, now, team }: Context,
+  { csrf, now, team }: TeamContext,
   { id, role, email, createdBy, createdAt, expiresAt }: Invitation,
 ): Html {
   const days = Math.max(0, Math.ceil((Date.parse(expiresAt) - now.getTime()) / 86_400_000));
@@ -101,9 +88,7 @@ function invitationRow(
           as {withArticle(role)}, by {createdBy}
         </span>
       </td>
-      <td class="wide">
-        <Ago at={createdAt} now={now} />
-      </td>
+      <AgoCell at={createdAt} now={now} kind="wide" />
       <td>{days === 0 ? "today" : `in ${counted(days, "day")}`}</td>
       <td class="number">
         <ActionForm
@@ -117,32 +102,25 @@ function invitationRow(
   );
 }
 
-async function loadMembers({ sql, team, role }: Context) {
+async function loadMembers({ sql, team, role }: TeamContext) {
   const members = await selectMembers(sql, team.id);
   return { members, invitations: role === "owner" ? await selectInvitations(sql, team.id) : [] };
 }
 
 type MembersData = Awaited<ReturnType<typeof loadMembers>>;
 
-const InvitationForm = ({ csrf, team }: Context): Html => (
+const InvitationForm = ({ csrf, team }: TeamContext): Html => (
   <>
     <h2 id="invite">
       Invite a member <small>the link works once, for 7 days; no e-mail is sent</small>
     </h2>
-    <form class="fields" method="post" action={`/teams/${team.id}/invitations`}>
-      <Csrf token={csrf} />
-
+    <Form to={`/teams/${team.id}/invitations`} csrf={csrf} button="Create link" kind="fields">
       <label>
         <span>Role</span>
         <select name="role">
-          {ROLES.map((role) => (
-            <option value={role} selected={role === "member"}>
-              {role}: {ROLE_WORDS[role]}
-            </option>
-          ))}
+          <Options options={ROLES.map((role) => [role, `${role}: ${ROLE_WORDS[role]}`])} value="member" />
         </select>
       </label>
-
       <label>
         <span>
           E-mail address <span class="soft">(optional)</span>
@@ -152,28 +130,23 @@ const InvitationForm = ({ csrf, team }: Context): Html => (
           If set, only this account can use the link.
         </span>
       </label>
-      <div>
-        <button class="main">Create link</button>
-      </div>
-    </form>
+    </Form>
   </>
 );
 
-type InvitationsProperties = { context: Context; invitations: MembersData["invitations"] };
+type InvitationsProperties = { context: TeamContext; invitations: MembersData["invitations"] };
 
 const OpenInvitations = ({ context, invitations }: InvitationsProperties): Html | null =>
   invitations.length === 0 ? null : (
     <>
       <h2>Open invitations</h2>
-      <div class="card scroll">
-        <table>
-          <TableHead
-            caption="Open invitations, newest first"
-            columns={["For", ["Created", "wide"], "Expires", ["Action", "hidden"]]}
-          />
-          <tbody>{invitations.map((invitation) => invitationRow(context, invitation))}</tbody>
-        </table>
-      </div>
+      <CardTable
+        caption="Open invitations, newest first"
+        columns={["For", ["Created", "wide"], "Expires", ["Action", "hidden"]]}
+        scrolls
+      >
+        {invitations.map((invitation) => invitationRow(context, invitation))}
+      </CardTable>
     </>
   );
 
@@ -184,11 +157,11 @@ const freshLink = ({ url, role }: { url: string; role: Role }): Html => (
   </div>
 );
 
-async function showMembers(context: Context, state: FormState): Promise<View> {
+async function showMembers(context: TeamContext, state: FormState): Promise<View> {
   return membersView(context, await loadMembers(context), state);
 }
 
-function membersView(context: Context, { members, invitations }: MembersData, state: FormState): View {
+function membersView(context: TeamContext, { members, invitations }: MembersData, state: FormState): View {
   const { team, role } = context;
   const { notice, message, link } = state;
   const owners = members.filter((member) => member.role === "owner").length;
@@ -203,18 +176,16 @@ function membersView(context: Context, { members, invitations }: MembersData, st
       </p>
       <div class="spaced">
         <Notice notices={NOTICES} name={notice} />
-
         <FormError message={message} />
         {link ? freshLink(link) : null}
-        <div class="card scroll">
-          <table class="stacked">
-            <TableHead
-              caption="Members by name"
-              columns={["Member", "Role", ["Last active", "wide"], ["Action", "hidden"]]}
-            />
-            <tbody>{members.map((member) => memberRow(context, member))}</tbody>
-          </table>
-        </div>
+        <CardTable
+          caption="Members by name"
+          columns={["Member", "Role", ["Last active", "wide"], ["Action", "hidden"]]}
+          kind="stacked"
+          scrolls
+        >
+          {members.map((member) => memberRow(context, member))}
+        </CardTable>
       </div>
       {role === "owner" ? (
         <>
@@ -235,48 +206,47 @@ export const members: Page[] = [
   ),
 
   // The link is part of the response because it is not stored.
-  form(
+  action(
     "/teams/:teamId/invitations",
     { access: "owner", fields: v.strictObject({ role: sent, email: v.optional(sent) }) },
-    async (context) => {
-      const { visitor, team, fields, publicUrl } = context;
-      let link: FormState["link"];
-      const message = await refusalOf(async () => {
-        const invited = read(newInvitation, fields);
-        const { token } = await invite(context, personOf(visitor), team.id, invited);
-        link = { url: `${publicUrl}/invitations/${token}`, role: invited.role };
-      });
-      return await showMembers(context, link ? { link } : { message });
+    {
+      read: ({ fields }) => read(newInvitation, fields),
+      run: (context, invited) => invite(context, personOf(context.visitor), context.team.id, invited),
+      refused: (context, message) => showMembers(context, { message }),
+      done: (context, { token }, { role }) =>
+        showMembers(context, { link: { url: `${context.publicUrl}/invitations/${token}`, role } }),
     },
   ),
 
-  form("/teams/:teamId/invitations/:invitationId/revoke", { access: "owner" }, async (context) => {
-    const { visitor, team, params } = context;
-    await revokeInvitation(context, personOf(visitor), team.id, params.invitationId);
-    return new SeeOther(`/teams/${team.id}/members?notice=revoked`);
-  }),
+  action(
+    "/teams/:teamId/invitations/:invitationId/revoke",
+    { access: "owner" },
+    {
+      run: (context) =>
+        revokeInvitation(context, personOf(context.visitor), context.team.id, context.params.invitationId),
+      done: ({ team }) => `/teams/${team.id}/members?notice=revoked`,
+    },
+  ),
 
-  form(
+  action(
     "/teams/:teamId/members/:accountId/role",
     { access: "owner", fields: v.strictObject({ role: sent }) },
-    async (context) => {
-      const { visitor, team, params, fields } = context;
-      const message = await refusalOf(async () => {
-        const change = { teamId: team.id, accountId: params.accountId, role: read(roleSchema, fields.role) };
-        await changeRole(context, personOf(visitor), change);
-      });
-      return message === undefined
-        ? new SeeOther(`/teams/${team.id}/members?notice=role`)
-        : await showMembers(context, { message });
+    {
+      read: ({ params, fields }) => ({ ...params, role: read(roleSchema, fields.role) }),
+      run: (context, change) => changeRole(context, personOf(context.visitor), change),
+      refused: (context, message) => showMembers(context, { message }),
+      done: ({ team }) => `/teams/${team.id}/members?notice=role`,
     },
   ),
 
-  form("/teams/:teamId/members/:accountId/remove", { access: "viewer" }, async (context) => {
-    const { visitor, team, params } = context;
-    const message = await refusalOf(() =>
-      removeMember(context, personOf(visitor), { teamId: team.id, accountId: params.accountId }),
-    );
-    if (message !== undefined) return await showMembers(context, { message });
-    return new SeeOther(params.accountId === visitor.accountId ? "/" : `/teams/${team.id}/members?notice=removed`);
-  }),
+  action(
+    "/teams/:teamId/members/:accountId/remove",
+    { access: "viewer" },
+    {
+      run: (context) => removeMember(context, personOf(context.visitor), context.params),
+      refused: (context, message) => showMembers(context, { message }),
+      done: ({ visitor, team, params }) =>
+        params.accountId === visitor.accountId ? "/" : `/teams/${team.id}/members?notice=removed`,
+    },
+  ),
 ];

@@ -11,8 +11,6 @@ import tests from "./style/tests.css" with { type: "text" };
 import bugs from "./style/bugs.css" with { type: "text" };
 import attachments from "./style/attachments.css" with { type: "text" };
 import settings from "./style/settings.css" with { type: "text" };
-import people from "./style/people.css" with { type: "text" };
-import docs from "./style/docs.css" with { type: "text" };
 import time from "./script/time.js" with { type: "text" };
 import copy from "./script/copy.js" with { type: "text" };
 import keys from "./script/keys.js" with { type: "text" };
@@ -20,19 +18,7 @@ import log from "./script/log.js" with { type: "text" };
 import comparison from "./script/comparison.js" with { type: "text" };
 import live from "./script/live.js" with { type: "text" };
 
-const style = [
-  base,
-  projects,
-  executions,
-  tasks,
-  tests,
-  bugs,
-  attachments,
-  settings,
-  people,
-  docs,
-  TERMINAL_STYLE,
-].join("\n");
+const style = [base, projects, executions, tasks, tests, bugs, attachments, settings, TERMINAL_STYLE].join("\n");
 // All parts are bundled into one module, because they share functions. The live updates come first: they compare the page as the
 // server has sent it, and the other parts change it.
 const script = [live, time, copy, keys, log, comparison].join("\n");

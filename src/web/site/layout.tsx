@@ -101,7 +101,6 @@ function bar(view: View, framed: Framed): Html {
       ) : null}
       <div class="who">
         <a href="/docs">API</a>
-
         {visitor ? (
           <>
             <a href="/account">{visitor.name}</a>

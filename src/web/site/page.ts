@@ -94,6 +94,12 @@ export type PageContext<
   address: () => string;
 };
 
+/** What the functions of a page below /teams/:teamId know. */
+export type TeamContext = PageContext & { team: { id: string; name: string }; role: Role };
+
+/** What the functions of a page below /projects/:projectId know. */
+export type ProjectContext = TeamContext & { project: EnteredProject };
+
 /** The contents of a page. */
 export type View = {
   title: string;
@@ -134,7 +140,7 @@ export class SeeOther {
   }
 }
 
-type ObjectSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
+export type ObjectSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
 type Input<Schema> = Schema extends v.GenericSchema ? v.InferOutput<Schema> : Record<string, never>;
 type VisitorOf<A extends Access> = A extends "public" ? Visitor | undefined : Visitor;
 type InProject<Pattern extends string> = Pattern extends `${string}/projects/:projectId${string}`

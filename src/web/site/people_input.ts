@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import type { Visitor } from "../../request/visitors.ts";
-import { Refusal, refuse } from "../../schema/refusal.ts";
+import { refuse } from "../../schema/refusal.ts";
 import type { Client } from "../../schema/accounts.ts";
 import type { PageServices } from "./page.ts";
 
@@ -18,17 +18,6 @@ export function read<Schema extends v.GenericSchema>(schema: Schema, value: unkn
 
 export function requirePasswords({ signIn }: Pick<PageServices, "signIn">): void {
   if (!signIn.policy.passwordLogin) refuse("Passwords are switched off on this server");
-}
-
-/** Runs `work` and returns the message of a refusal, or undefined if it succeeded. NOT_FOUND is thrown. */
-export async function refusalOf(work: () => Promise<unknown>): Promise<string | undefined> {
-  try {
-    await work();
-    return undefined;
-  } catch (error) {
-    if (error instanceof Refusal && error.kind === "invalid") return error.message;
-    throw error;
-  }
 }
 
 type ClientRequest = { request: Request; address: () => string };

@@ -18,7 +18,7 @@ export type ProbesOptions = {
 };
 
 /** `route` is the pattern of the path, for metrics; `isLimited`: it counts as a request of its address. */
-export type Probe = { route: string; isLimited: boolean; answer: () => Reply | Promise<Reply> };
+type Probe = { route: string; isLimited: boolean; answer: () => Reply | Promise<Reply> };
 
 export function createHealthProbes({ publicUrl, api, isReady, exposition, metricsToken }: ProbesOptions) {
   const mayReadMetrics = createTokenCheck(metricsToken);

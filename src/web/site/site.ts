@@ -1,21 +1,88 @@
 /** Serves the pages of the dashboard: finds the page of a path, checks access, and renders it. */
 
+import type { Sql } from "../../database/connect.ts";
 import { createDeadlines } from "../../http/deadline.ts";
-import { check, parsePath, parseQuery } from "../../http/input.ts";
 import type { Path } from "../../http/html.ts";
+import { check, parsePath, parseQuery } from "../../http/input.ts";
 import { Problem } from "../../http/problem.ts";
 import { createRouter } from "../../http/router.ts";
 import type { RequestTarget } from "../../http/target.ts";
+import { createFormReader } from "../../request/forms.ts";
 import { type FixedReply, Reply } from "../../request/reply.ts";
+import type { Visitor } from "../../request/visitors.ts";
+import { isAtLeast } from "../../schema/accounts.ts";
 import { Refusal } from "../../schema/refusal.ts";
-import { createErrorPages } from "./error_pages.tsx";
+import { selectProjectRef } from "../../store/projects.ts";
 import { ASSETS } from "./assets.ts";
+import { createErrorPages } from "./error_pages.tsx";
 import { type Page, type PageServices, SeeOther, type VisitorServices } from "./page.ts";
-import { enterFrame, mayStillSee } from "./page_access.ts";
 import { PageError, noSuchPage } from "./page_error.ts";
-import { createFieldReader } from "./page_form.ts";
-import { type PageFrame, redirect, toPageReply } from "./page_reply.ts";
+import { type PageFrame, redirect, toPageReply, acceptsHtml } from "./page_reply.ts";
 import { PAGES } from "./pages.ts";
+
+/**
+ * Completes the frame of a visitor. Throws a PageError: a visitor who is not a member of the team cannot see that it exists,
+ * and a member without the required role sees who has it. The frame then includes the team for the error page.
+ */
+async function enterFrame(
+  fast: Sql,
+  { access }: Page,
+  { projectId, teamId }: Record<string, string>,
+  frame: PageFrame,
+): Promise<void> {
+  if (access === "public" || (projectId === undefined && teamId === undefined)) return;
+  const project = projectId === undefined ? undefined : await selectProjectRef(fast, projectId);
+  const membership = frame.visitor!.teams.find((team) => team.teamId === (project ? project.teamId : teamId));
+  if (!membership || (projectId !== undefined && !project)) throw noSuchPage();
+  frame.team = { id: membership.teamId, name: membership.teamName };
+  frame.role = membership.role;
+  frame.project = project ?? null;
+  if (access === "account" || isAtLeast(membership.role, access)) return;
+  throw new PageError(
+    403,
+    access === "owner" ? "Only owners of the team can do this" : "Viewers cannot do this",
+    `You are a ${membership.role} of ${membership.teamName}. An owner can change your role.`,
+  );
+}
+
+/** Whether the visitor of a request may see the page now. Sessions and memberships can end while a stream is open. */
+async function mayStillSee(
+  { fast, visitors }: { fast: Sql; visitors: VisitorServices },
+  route: Page,
+  params: Record<string, string>,
+  request: Request,
+): Promise<boolean> {
+  const visitor = await visitors.find(request.headers.get("cookie"));
+  if (!visitor) return false;
+  try {
+    await enterFrame(fast, route, params, { visitor, project: null, team: null, role: null });
+    return true;
+  } catch (error) {
+    if (error instanceof PageError) return false;
+    throw error;
+  }
+}
+
+type FormRequest = { request: Request; address: () => string; visitor: Visitor | undefined };
+
+/** The function it returns throws a PageError or a Problem. */
+function createFieldReader(visitors: VisitorServices) {
+  const readForm = createFormReader();
+  return async function readFields(
+    schema: NonNullable<Page["fields"]>,
+    { request, address, visitor }: FormRequest,
+  ): Promise<unknown> {
+    const sent = await readForm(request, { accountId: visitor?.accountId, address }).catch((error: unknown) => {
+      const isBusy = error instanceof Problem && error.code === "RATE_LIMITED";
+      if (!isBusy || !acceptsHtml(request)) throw error;
+      throw new PageError(429, error.message, "Nothing was changed. Wait a moment, then try again.");
+    });
+    const { csrf = "", ...fields } = sent ?? {};
+    if (!sent || !visitors.isOwnForm(request, visitor, csrf))
+      throw new PageError(403, "This form has expired", "Nothing was changed. Reload the page and try again.");
+    return check(schema, fields);
+  };
+}
 
 export type SiteOptions = PageServices & {
   /** The path of the API, relative to the public address. */

@@ -6,7 +6,6 @@ import { Bars } from "../../../src/web/components/bars.tsx";
 import { Gates } from "../../../src/web/components/gates.tsx";
 import { Legend } from "../../../src/web/components/legend.tsx";
 import { OutcomeDays } from "../../../src/web/components/outcome_days.tsx";
-import { Empty, FirstReportLink } from "../../../src/web/components/empty.tsx";
 import { Evidence, FULL, History } from "../../../src/web/components/failure.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText, StatusFilter } from "../../../src/web/components/filters.tsx";
 import {
@@ -15,30 +14,31 @@ import {
   Csrf,
   Danger,
   Field,
+  field,
+  Form,
   FormError,
   Hidden,
+  Notice,
+  noticeParameter,
   Options,
   Select,
 } from "../../../src/web/components/form.tsx";
-import { countedLoss, DangerZone, DeletionForm } from "../../../src/web/components/deletion.tsx";
+import { countedLoss, DangerZone, deletionView } from "../../../src/web/components/deletion.tsx";
 import { LogLines, LogText, readLogLines } from "../../../src/web/components/log.tsx";
-import { Notice, noticeParameter } from "../../../src/web/components/notice.tsx";
-import { Pager } from "../../../src/web/components/pager.tsx";
+import { CardTable, Empty, FirstReportLink, Pager, TableHead, TeamList } from "../../../src/web/components/list.tsx";
 import { Mark, Tag, wordOf } from "../../../src/web/components/status.tsx";
 import { Strip } from "../../../src/web/components/strip.tsx";
-import { TableHead } from "../../../src/web/components/table_head.tsx";
-import { TeamList } from "../../../src/web/components/team_list.tsx";
 import { Terminal } from "../../../src/web/components/terminal.tsx";
 import { Breakable, Commit, External } from "../../../src/web/components/text.tsx";
 import { toAutomation } from "../../../src/web/pages/automations/fields.tsx";
 import { sentenceOf } from "../../../src/web/pages/automations/sentence.ts";
 import { readCauseCursor } from "../../../src/web/components/causes.ts";
 import { toConfig } from "../../../src/web/pages/integrations/fields.tsx";
-import { browserOf } from "../../../src/web/components/people.ts";
+import { browserOf } from "../../../src/web/components/people.tsx";
 import { toCurl, variableOf } from "../../../src/web/pages/docs/reference.ts";
 import { shortAgent } from "../../../src/web/pages/uploads/upload_table.tsx";
 import { PART, readCursor, writeCursor } from "../../../src/web/site/cursor.ts";
-import { splitList, toLines } from "../../../src/web/site/form_input.ts";
+import { splitList, toLines } from "../../../src/web/site/action.ts";
 import { layout } from "../../../src/web/site/layout.tsx";
 import { acceptsHtml } from "../../../src/web/site/page_reply.ts";
 import {
@@ -75,17 +75,13 @@ testLinearity(
     "deletion.tsx": {
       countedLoss: (text) => countedLoss(2, text),
       DangerZone: (text) => DangerZone({ what: "team", path: `/${text}` }),
-      DeletionForm: (text) => {
+      deletionView: (text) => {
         const shown = { name: text, losses: [text], consequence: text, csrf: text, problem: text, given: text };
-        return DeletionForm({ what: "team", action: `/${text}`, cancel: `/${text}`, ...shown });
+        return deletionView({ what: "team", settings: `/${text}`, ...shown }).body;
       },
     },
     "execution_table.tsx": {
       ...{ ExecutionTable: null, outcomeText: null },
-    },
-    "empty.tsx": {
-      Empty: (text) => Empty({ children: text, action: text }),
-      FirstReportLink: (text) => FirstReportLink({ projectId: text }),
     },
     "failure.tsx": {
       Evidence: (text) => {
@@ -131,21 +127,23 @@ testLinearity(
       Csrf: (text) => Csrf({ token: text }),
       Danger: (text) => Danger({ action: `/${text}`, csrf: text, label: text, loss: text }),
       Field: (text) => Field({ label: text, name: text, value: text, hint: text, type: "area", placeholder: text }),
+      field: (text) => field({ [text]: text }, text, text, { hint: text }),
+      Form: (text) => Form({ to: `/${text}`, csrf: text, button: text, children: text }),
       FormError: (text) => FormError({ message: text }),
       Hidden: (text) => Hidden({ name: "a", value: text }),
+      Notice: (text) => Notice({ notices: { [text]: text }, name: text }),
+      noticeParameter: (text) => noticeParameter({ [text]: text }),
       Options: (text) => Options({ options: [[text, text]], value: text }),
       Select: (text) => Select({ label: text, name: text, options: [[text, text]], value: text }),
     },
+    // Its texts are those of Danger.
+    "keys.tsx": { CiVariables: null, LastUse: null, newKeyView: null, RevokeKey: null },
     "legend.tsx": { Legend: (text) => Legend({ statuses: [text] }) },
     "log.tsx": {
       ...{ LogLines: null },
       LogText: (text) => LogText({ text, name: text }),
       readLogLines: (text) =>
         render(LogLines({ lines: readLogLines(text, 1, text.slice(0, Math.min(200, text.length / 2))), name: text })),
-    },
-    "notice.tsx": {
-      Notice: (text) => Notice({ notices: { [text]: text }, name: text }),
-      noticeParameter: (text) => noticeParameter({ [text]: text }),
     },
     "outcome_days.tsx": {
       OutcomeDays: (text) =>
@@ -154,11 +152,12 @@ testLinearity(
           days: [{ day: "2026-01-31", executions: 2, passed: 1, forgiven: 1, href: `/${text}` }],
         }),
     },
-    "pager.tsx": { Pager: (text) => Pager({ path: `/${text}`, query: { a: text }, cursor: text }), toPagedRows: null },
-    "people.ts": { browserOf, withArticle: null },
-    "project_state.tsx": { branchHeadline: null, missingTasks: null, summaryOf: null },
+    "project_state.tsx": { branchHeadline: null, summaryOf: null },
     "share_parts.tsx": { shareForm: null, shareName: null, shareSection: null },
-    "person_fields.tsx": { EmailField: null, NameField: null, NewPasswordField: null, providerLink: null },
+    "people.tsx": {
+      ...{ browserOf, withArticle: null },
+      ...{ EmailField: null, NameField: null, NewPasswordField: null, providerLink: null },
+    },
     "status.tsx": {
       Mark: (text) => Mark({ status: text }),
       Tag: (text) => Tag({ children: text, kind: text }),
@@ -169,8 +168,13 @@ testLinearity(
     "strip.tsx": {
       Strip: (text) => Strip({ items: [{ status: text, href: `/${text}`, label: text }], label: text }),
     },
-    "table_head.tsx": { TableHead: (text) => render(TableHead({ caption: text, columns: [text, [text, "hidden"]] })) },
-    "team_list.tsx": {
+    "list.tsx": {
+      ...{ AgoCell: null, MarkCell: null, toPagedRows: null },
+      CardTable: (text) => CardTable({ caption: text, columns: [text], children: text }),
+      Empty: (text) => Empty({ children: text, action: text }),
+      FirstReportLink: (text) => FirstReportLink({ projectId: text }),
+      Pager: (text) => Pager({ path: `/${text}`, query: { a: text }, cursor: text }),
+      TableHead: (text) => render(TableHead({ caption: text, columns: [text, [text, "hidden"]] })),
       TeamList: (text) =>
         TeamList({
           path: `/${text}`,
@@ -181,7 +185,8 @@ testLinearity(
           hasNewPage: true,
           role: "owner",
           list: { rows: [], next: text },
-          cursor: text,
+          notices: {},
+          query: { cursor: text },
         }),
     },
     "terminal.tsx": {
@@ -207,7 +212,7 @@ testLinearity(
       writeCursor: (text) => writeCursor([text]),
     },
     "error_pages.tsx": { createErrorPages: null },
-    "form_input.ts": { splitList, toLines, tryForm: null },
+    "action.ts": { splitList, toLines, ...{ action: null, deletion: null, tryForm: null, write: null } },
     "layout.tsx": {
       layout: (text) =>
         layout(
@@ -222,9 +227,7 @@ testLinearity(
         ),
     },
     "page.ts": { form: null, page: null },
-    "page_access.ts": { enterFrame: null, mayStillSee: null },
     "page_error.ts": { noSuchPage: null },
-    "page_form.ts": { createFieldReader: null },
     "page_reply.ts": {
       acceptsHtml: (text) => acceptsHtml({ headers: { get: () => text } } as never),
       ...{ redirect: null, toPageReply: null },
@@ -239,12 +242,11 @@ testLinearity(
       toQuery: (text) => toQuery({ a: text }),
     },
     "people_input.ts": {
-      ...{ clientOf: null, personOf: null, read: null, refusalOf: null, requirePasswords: null },
+      ...{ clientOf: null, personOf: null, read: null, requirePasswords: null },
       ...{ storesOf: null, tokenOf: null },
     },
     "probes.ts": { createHealthProbes: null },
     "site.ts": { createSite: null },
-    "write.ts": { write: null },
   },
   FEW_TEXTS,
 );

@@ -11,22 +11,28 @@ import {
 } from "../../../operations/automation/automation_settings.ts";
 import { type AutomationRun, runStatus } from "../../../schema/automation_runs.ts";
 import { automationPatch } from "../../../schema/automations.ts";
-import { mayBeEmpty } from "../../../schema/fields.ts";
+import { booleanText, mayBeEmpty } from "../../../schema/fields.ts";
 import { selectAutomationRuns } from "../../../store/automations.ts";
-import { Empty } from "../../components/empty.tsx";
 import { StatusFilter } from "../../components/filters.tsx";
-import { ActionForm, type Choice, Danger, FormError } from "../../components/form.tsx";
-import { Notice } from "../../components/notice.tsx";
-import { Pager, toPagedRows } from "../../components/pager.tsx";
+import { ActionForm, type Choice, Danger, FormError, Notice } from "../../components/form.tsx";
+import { Empty, Pager, CardTable, toPagedRows } from "../../components/list.tsx";
 import { toExact } from "../../components/text.tsx";
-import { tryForm } from "../../site/form_input.ts";
-import { SeeOther, type View, form, page } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
-import { type FormValues, editors, fieldsOf, read, toFormValues, toJson } from "./edit.tsx";
-import { sentenceOf } from "./sentence.ts";
+import { action, deletion } from "../../site/action.ts";
+import { type View, page, type TeamContext, type Page } from "../../site/page.ts";
+import {
+  type FormValues,
+  editors,
+  fieldsOf,
+  read,
+  toFormValues,
+  toJson,
+  createAutomationForm,
+  newPage,
+} from "./edit.tsx";
 import { toAutomationFields } from "./fields.tsx";
-import { NOTICES, type ViewContext, cursor, lastRunOf, pathOf, selectChoices, notice, wordOf } from "./list.tsx";
+import { NOTICES, cursor, lastRunOf, pathOf, selectChoices, notice, wordOf, listPage } from "./list.tsx";
 import { dryRunCard, runRow } from "./runs.tsx";
+import { sentenceOf } from "./sentence.ts";
 
 const MAX_RUNS = 20;
 
@@ -41,7 +47,7 @@ type OneQuery = {
   notice?: keyof typeof NOTICES | undefined;
 };
 
-type Context = ViewContext & { params: { automationId: string } };
+type Context = TeamContext & { params: { automationId: string } };
 
 type FormState = { values?: FormValues; problem?: { of: "settings" | "run"; text: string }; dryRun?: AutomationRun };
 
@@ -92,19 +98,9 @@ const Runs = ({ base, query: { status, cursor }, team, runs, now }: RunsProperti
           : "No runs match this status."}
       </Empty>
     ) : (
-      <div class="card">
-        <table>
-          <caption class="visually-hidden">Runs, newest first</caption>
-          <thead class="visually-hidden">
-            <tr>
-              <th scope="col">Status</th>
-              <th scope="col">Actions and cause</th>
-              <th scope="col">When</th>
-            </tr>
-          </thead>
-          <tbody>{runs.rows.map((run) => runRow(team, run, now))}</tbody>
-        </table>
-      </div>
+      <CardTable caption="Runs, newest first" columns={["Status", "Actions and cause", "When"]} hidesHead>
+        {runs.rows.map((run) => runRow(team, run, now))}
+      </CardTable>
     )}
     <Pager path={base} query={{ status, cursor }} cursor={runs.next} />
   </>
@@ -169,91 +165,64 @@ function automationView(
   return { title: automation.name, body, section: "automations", ...(problem ? { status: 400 } : {}) };
 }
 
-const flag = v.picklist(["true", "false"]);
-
 const toChanged = ({ id, name }: { id: string; name: string }, fields: readonly string[]) =>
   ({ action: "automation.changed", subject: name, details: { automationId: id, fields } }) as const;
 
-export const automationPage = page(
-  "/teams/:teamId/automations/:automationId",
+const onePath = "/teams/:teamId/automations/:automationId";
+
+const automationPage = page(
+  onePath,
   { access: "viewer", query: v.strictObject({ cursor, notice, status: mayBeEmpty(runStatus) }) },
   async (context) => await showAutomation(context, context.query),
 );
 
-export const changeForm = form(
-  "/teams/:teamId/automations/:automationId",
+const changeForm = action(
+  onePath,
   { access: "owner", fields: fieldsOf },
-  async (context) => {
-    const { params, fields } = context;
-    const values = toFormValues(fields as never);
-    const saved = await tryForm(() => {
-      const patch = check(automationPatch, read(values));
-      return write(
-        context,
-        "owner",
-        (sql) => changeAutomation(sql, context.seal, params, patch),
-        (row) => toChanged(row, Object.keys(patch)),
-      );
-    });
-    if ("problem" in saved)
-      return await showAutomation(context, {}, { problem: { of: "settings", text: saved.problem }, values });
-    return new SeeOther(`${pathOf(params)}?notice=saved`);
+  {
+    read: ({ fields }) => check(automationPatch, read(toFormValues(fields as never))),
+    act: (sql, { seal, params }, patch) => changeAutomation(sql, seal, params, patch),
+    record: (row, _, patch) => toChanged(row, Object.keys(patch)),
+    refused: (context, text) =>
+      showAutomation(context, {}, { problem: { of: "settings", text }, values: toFormValues(context.fields as never) }),
+    done: ({ params }) => `${pathOf(params)}?notice=saved`,
   },
 );
 
-export const stateForm = form(
-  "/teams/:teamId/automations/:automationId/state",
-  { access: "owner", fields: v.strictObject({ enabled: flag }) },
-  async (context) => {
-    const { params, fields } = context;
-    const enabled = fields.enabled === "true";
-    const changed = await tryForm(() =>
-      write(
-        context,
-        "owner",
-        (sql) => changeAutomation(sql, context.seal, params, { enabled }),
-        (row) => toChanged(row, ["enabled"]),
-      ),
-    );
-    if ("problem" in changed)
-      return await showAutomation(context, {}, { problem: { of: "run", text: changed.problem } });
-    return new SeeOther(`${pathOf(params)}?notice=${enabled ? "enabled" : "disabled"}`);
+const stateForm = action(
+  `${onePath}/state`,
+  { access: "owner", fields: v.strictObject({ enabled: booleanText }) },
+  {
+    act: (sql, { seal, params, fields }) => changeAutomation(sql, seal, params, fields),
+    record: (row) => toChanged(row, ["enabled"]),
+    refused: (context, text) => showAutomation(context, {}, { problem: { of: "run", text } }),
+    done: ({ params, fields }) => `${pathOf(params)}?notice=${fields.enabled ? "enabled" : "disabled"}`,
   },
 );
 
-export const deleteForm = form(
-  "/teams/:teamId/automations/:automationId/delete",
-  { access: "owner" },
-  async (context) => {
-    const { params } = context;
-    const { automationId } = params;
-    await write(
-      context,
-      "owner",
-      async (sql) => {
-        const { name } = await findAutomation(sql, params);
-        await removeAutomation(sql, params);
-        return name;
-      },
-      (name) => ({ action: "automation.deleted", subject: name, details: { automationId } }),
-    );
-    return new SeeOther(`/teams/${params.teamId}/automations?notice=deleted`);
+const runForm = action(
+  `${onePath}/run`,
+  { access: "owner", fields: v.strictObject({ dryRun: booleanText }) },
+  {
+    act: (sql, { params, fields: { dryRun }, publicUrl, log }) => {
+      const onBug = (error: unknown) => log.error("Cannot run an automation", { ...params, dryRun, error });
+      return runByHand(sql, { publicUrl, now: new Date(), dryRun, onBug }, params);
+    },
+    refused: (context, text) => showAutomation(context, {}, { problem: { of: "run", text } }),
+    done: (context, run) =>
+      context.fields.dryRun
+        ? showAutomation(context, {}, { dryRun: run })
+        : `${pathOf(context.params)}?notice=ran#runs`,
   },
 );
 
-export const runForm = form(
-  "/teams/:teamId/automations/:automationId/run",
-  { access: "owner", fields: v.strictObject({ dryRun: flag }) },
-  async (context) => {
-    const { params, fields, publicUrl, log } = context;
-    const dryRun = fields.dryRun === "true";
-    const onBug = (error: unknown) => log.error("Cannot run an automation", { ...params, dryRun, error });
-    const ran = await tryForm(() =>
-      write(context, "owner", (sql) => runByHand(sql, { publicUrl, now: new Date(), dryRun, onBug }, params)),
-    );
-    if ("problem" in ran) return await showAutomation(context, {}, { problem: { of: "run", text: ran.problem } });
-    return dryRun
-      ? await showAutomation(context, {}, { dryRun: ran.result })
-      : new SeeOther(`${pathOf(params)}?notice=ran#runs`);
-  },
-);
+export const automations: Page[] = [
+  listPage,
+  newPage,
+  createAutomationForm,
+  automationPage,
+  changeForm,
+  stateForm,
+  deletion(onePath, "automation", removeAutomation),
+  runForm,
+];

@@ -6,14 +6,13 @@ import { check } from "../../../http/input.ts";
 import { fail } from "../../../http/problem.ts";
 import { createAutomation } from "../../../operations/automation/automation_settings.ts";
 import { type NewAutomation, newAutomation } from "../../../schema/automations.ts";
-import { Csrf, Field, FormError } from "../../components/form.tsx";
-import { tryForm } from "../../site/form_input.ts";
-import { SeeOther, type View, form, page } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
+import { Field, FormError, Form } from "../../components/form.tsx";
+import { type View, page, type TeamContext } from "../../site/page.ts";
 import { type AutomationFields, automationFields, toAutomation } from "./fields.tsx";
 import type { Choices } from "./sentence.ts";
 import { automationForm } from "./form.tsx";
-import { type ViewContext, selectChoices } from "./list.tsx";
+import { selectChoices } from "./list.tsx";
+import { action } from "../../site/action.ts";
 
 /** The editable fields of the JSON form. */
 export const toJson = ({ name, enabled, trigger, conditions, actions }: NewAutomation): string =>
@@ -42,9 +41,7 @@ export function editors(
   isJson: boolean,
 ): Html {
   const text = (
-    <form class="fields fold-body" method="post" action={to}>
-      <Csrf token={csrf} />
-
+    <Form to={to} csrf={csrf} kind="fields fold-body">
       <Field
         label="Automation as JSON"
         name="json"
@@ -62,7 +59,7 @@ export function editors(
       <div>
         <button class={fields === undefined ? "main" : ""}>{button}, from JSON</button>
       </div>
-    </form>
+    </Form>
   );
   if (fields === undefined)
     return (
@@ -73,13 +70,9 @@ export function editors(
     );
   return (
     <>
-      <form class="fields parts card padded automation" method="post" action={to}>
-        <Csrf token={csrf} />
+      <Form to={to} csrf={csrf} button={button} kind="fields parts card padded automation">
         {automationForm(fields, choices)}
-        <div>
-          <button class="main">{button}</button>
-        </div>
-      </form>
+      </Form>
       <div class="card top">
         <details class="fold" open={isJson}>
           <summary>Edit as JSON</summary>
@@ -93,7 +86,7 @@ export function editors(
 const NEW_FIELDS: AutomationFields = { when: "event", event: "execution.failed", branches: "main" };
 
 async function create(
-  { sql, team, csrf }: ViewContext,
+  { sql, team, csrf }: TeamContext,
   values: FormValues | undefined,
   problem?: string,
 ): Promise<View> {
@@ -151,22 +144,14 @@ export const newPage = page(
   async (context) => await create(context, undefined),
 );
 
-export const createAutomationForm = form(
+export const createAutomationForm = action(
   "/teams/:teamId/automations/new",
   { access: "owner", fields: fieldsOf },
-  async (context) => {
-    const { team, fields } = context;
-    const values = toFormValues(fields as never);
-    const made = await tryForm(() => {
-      const wanted = check(newAutomation, read(values));
-      return write(
-        context,
-        "owner",
-        (sql) => createAutomation(sql, context.seal, team.id, wanted),
-        ({ name, id }) => ({ action: "automation.created", subject: name, details: { automationId: id } }),
-      );
-    });
-    if ("problem" in made) return await create(context, values, made.problem);
-    return new SeeOther(`/teams/${team.id}/automations/${made.result.id}?notice=created`);
+  {
+    read: ({ fields }) => check(newAutomation, read(toFormValues(fields as never))),
+    act: (sql, { seal, team }, wanted) => createAutomation(sql, seal, team.id, wanted),
+    record: ({ name, id }) => ({ action: "automation.created", subject: name, details: { automationId: id } }),
+    refused: (context, problem) => create(context, toFormValues(context.fields as never), problem),
+    done: ({ team }, { id }) => `/teams/${team.id}/automations/${id}?notice=created`,
   },
 );

@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { CONDITIONS_OF, type Conditions, type NewAutomation } from "../../../schema/automations.ts";
 import { severity as severitySchema } from "../../../schema/bug_reports.ts";
 import type { EventType } from "../../../schema/events.ts";
-import { splitList } from "../../site/form_input.ts";
+import { splitList } from "../../site/action.ts";
 import type { Choices } from "./sentence.ts";
 
 export const SEVERITIES = severitySchema.options;

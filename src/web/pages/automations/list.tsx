@@ -3,19 +3,16 @@
 import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
-import type { Role } from "../../../schema/accounts.ts";
 import type { AutomationRun } from "../../../schema/automation_runs.ts";
 import { uuid } from "../../../schema/fields.ts";
 import { type AutomationRow, selectAutomations, selectTeamProjects } from "../../../store/automations.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";
-import { Notice, noticeParameter } from "../../components/notice.tsx";
+import { noticeParameter } from "../../components/form.tsx";
+import { CardTable, TeamList, toPagedRows, MarkCell } from "../../components/list.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
-import { toPagedRows } from "../../components/pager.tsx";
-import { TeamList } from "../../components/team_list.tsx";
 import { Ago } from "../../components/text.tsx";
-import { type PageContext, type View, page } from "../../site/page.ts";
+import { page } from "../../site/page.ts";
 import { type Choices, sentenceOf } from "./sentence.ts";
-import { TableHead } from "../../components/table_head.tsx";
 
 const MAX_ROWS = 50;
 
@@ -29,11 +26,6 @@ export const NOTICES = {
   disabled: "Automation disabled.",
   deleted: "Automation deleted.",
 } as const;
-
-export type ViewContext = Pick<PageContext, "sql" | "fast" | "csrf" | "now"> & {
-  role: Role;
-  team: { id: string; name: string };
-};
 
 type Place = { teamId: string; automationId: string };
 
@@ -78,84 +70,54 @@ export const cursor = v.optional(uuid);
 type TableProperties = { base: Path; automations: readonly AutomationRow[]; choices: Choices; now: Date };
 
 const AutomationTable = ({ base, automations, choices, now }: TableProperties): Html => (
-  <div class="card">
-    <table>
-      <TableHead
-        caption="Automations, newest first"
-        columns={[["Status", "hidden"], "Automation", ["Last run", "wide"], ["When", "number"]]}
-      />
-      <tbody>
-        {automations.map((row) => (
-          <tr>
-            <td class="mark-cell">
-              <Mark
-                status={!row.enabled ? "cancelled" : row.lastRun ? MARKS[row.lastRun.status]! : "queued"}
-                word={false}
-              />
-              <span class="visually-hidden">
-                {!row.enabled ? "disabled" : row.lastRun ? wordOf(row.lastRun.status) : "never ran"}
-              </span>
-            </td>
-            <td class="long">
-              <a href={`${base}/${row.id}`}>
-                <b>{row.name}</b>
-              </a>
-              {row.enabled ? null : (
-                <>
-                  {" "}
-                  <Tag>disabled</Tag>
-                </>
-              )}{" "}
-              <span class="small soft">{sentenceOf(row, choices)}</span>
-            </td>
-            <td class="long wide soft">
-              {row.lastRun ? `${wordOf(row.lastRun.status)}: ${row.lastRun.reason}` : "never ran"}
-            </td>
-            <td class="number soft">{row.lastRun ? <Ago at={row.lastRun.createdAt} now={now} /> : "–"}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <CardTable
+    caption="Automations, newest first"
+    columns={[["Status", "hidden"], "Automation", ["Last run", "wide"], ["When", "number"]]}
+  >
+    {automations.map((row) => (
+      <tr>
+        <MarkCell
+          status={!row.enabled ? "cancelled" : row.lastRun ? MARKS[row.lastRun.status]! : "queued"}
+          word={!row.enabled ? "disabled" : row.lastRun ? wordOf(row.lastRun.status) : "never ran"}
+        />
+        <td class="long">
+          <a href={`${base}/${row.id}`}>
+            <b>{row.name}</b>
+          </a>
+          {row.enabled ? null : [" ", <Tag>disabled</Tag>]} <span class="small soft">{sentenceOf(row, choices)}</span>
+        </td>
+        <td class="long wide soft">
+          {row.lastRun ? `${wordOf(row.lastRun.status)}: ${row.lastRun.reason}` : "never ran"}
+        </td>
+        <td class="number soft">{row.lastRun ? <Ago at={row.lastRun.createdAt} now={now} /> : "–"}</td>
+      </tr>
+    ))}
+  </CardTable>
 );
 
-type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined };
+const path = "/teams/:teamId/automations";
 
-async function loadList({ sql, team }: ViewContext, { cursor }: ListQuery) {
+export const listPage = page(path, { access: "viewer", query: v.strictObject({ cursor, notice }) }, async (context) => {
+  const { sql, team, role, now, query } = context;
   const [found, choices] = await Promise.all([
-    selectAutomations(sql, team.id, MAX_ROWS, cursor),
+    selectAutomations(sql, team.id, MAX_ROWS, query.cursor),
     selectChoices(sql, team.id),
   ]);
-  return { list: toPagedRows(found, MAX_ROWS, ({ id }) => id), choices };
-}
-
-function listView(
-  { team, role, now }: ViewContext,
-  { cursor, notice }: ListQuery,
-  { list, choices }: Awaited<ReturnType<typeof loadList>>,
-): View {
+  const list = toPagedRows(found, MAX_ROWS, ({ id }) => id);
   const base: Path = `/teams/${team.id}/automations`;
   const body = (
-    <>
-      <Notice notices={NOTICES} name={notice} />
-      <TeamList
-        path={base}
-        title="Automations"
-        noun="automation"
-        description="Automations run actions when an event occurs or on a schedule."
-        suggestion="A good first automation: notify the team when an execution fails on main."
-        hasNewPage
-        {...{ role, list, cursor }}
-      >
-        <AutomationTable base={base} automations={list.rows} choices={choices} now={now} />
-      </TeamList>
-    </>
+    <TeamList
+      path={base}
+      title="Automations"
+      noun="automation"
+      description="Automations run actions when an event occurs or on a schedule."
+      suggestion="A good first automation: notify the team when an execution fails on main."
+      notices={NOTICES}
+      hasNewPage
+      {...{ role, list, query }}
+    >
+      <AutomationTable base={base} automations={list.rows} choices={choices} now={now} />
+    </TeamList>
   );
   return { title: "Automations", body, section: "automations" };
-}
-
-export const listPage = page(
-  "/teams/:teamId/automations",
-  { access: "viewer", query: v.strictObject({ cursor, notice }) },
-  async (context) => listView(context, context.query, await loadList(context, context.query)),
-);
+});

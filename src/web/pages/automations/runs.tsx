@@ -2,8 +2,8 @@
 
 import type { Html } from "../../../http/html.ts";
 import type { AutomationRun } from "../../../schema/automation_runs.ts";
+import { AgoCell, MarkCell } from "../../components/list.tsx";
 import { Mark } from "../../components/status.tsx";
-import { Ago } from "../../components/text.tsx";
 import { bugPath, executionPath, testPath } from "../../site/paths.ts";
 import { ACTION_WORDS } from "./sentence.ts";
 import { MARKS, wordOf } from "./list.tsx";
@@ -43,18 +43,13 @@ const causeOf = ({ cause, eventType }: AutomationRun): string =>
 export function runRow(team: { id: string }, run: AutomationRun, now: Date): Html {
   return (
     <tr>
-      <td class="mark-cell">
-        <Mark status={MARKS[run.status]!} word={false} />
-        <span class="visually-hidden">{run.status}</span>
-      </td>
+      <MarkCell status={MARKS[run.status]!} word={run.status} />
       <td class="long">
         <b>{wordOf(run.status)}</b> <span class="soft">{causeOf(run)}</span>
         <span class="small">{run.reason}</span>
         {results(team, run)}
       </td>
-      <td class="number soft">
-        <Ago at={run.createdAt} now={now} />
-      </td>
+      <AgoCell at={run.createdAt} now={now} />
     </tr>
   );
 }

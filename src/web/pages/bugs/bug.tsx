@@ -1,29 +1,30 @@
 /** The page of one bug. */
 
-import { readCaseFiles } from "../../../operations/attachments/read.ts";
-import { readOnlyWith } from "../../../operations/executions/only_with.ts";
 import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
-import type { Role } from "../../../schema/accounts.ts";
+import { readCaseFiles } from "../../../operations/attachments/read.ts";
+import { readOnlyWith } from "../../../operations/executions/only_with.ts";
 import type { BugReportDetail } from "../../../schema/bug_reports.ts";
 import { mayBeEmpty, text } from "../../../schema/fields.ts";
-import { selectNewestFailure, selectOccurrenceDays } from "../../../store/bug_evidence.ts";
 import { selectBugCases } from "../../../store/bug_cases.ts";
-import { selectBugState } from "../../../store/bug_reports.ts";
+import { selectNewestFailure, selectOccurrenceDays } from "../../../store/bug_evidence.ts";
 import { selectOccurrences } from "../../../store/bug_occurrences.ts";
+import { selectBugState } from "../../../store/bug_reports.ts";
 import { selectExecutionNames } from "../../../store/execution_list.ts";
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Pager } from "../../components/pager.tsx";
+import { Pager } from "../../components/list.tsx";
 import { Mark, Tag, wordOf } from "../../components/status.tsx";
 import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
-import { type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
+import { type ProjectRef, type View, page, type Page, type ProjectContext } from "../../site/page.ts";
 import { bugPath } from "../../site/paths.ts";
-import { CulpritSection, loadBugSearch } from "./culprit.tsx";
-import { statusForms } from "./edit.tsx";
+import { CulpritSection, loadBugSearch, cancelSearchForm, searchForm } from "./culprit.tsx";
+import { statusForms, editBugForm, newBugForm, newBugPage, statusForm, takeForm } from "./edit.tsx";
 import { DAYS, NewestFailureCard, OccurrenceChart } from "./evidence.tsx";
 import { factsOf } from "./facts.tsx";
 import { changesOf, groupingOf } from "./grouping.tsx";
+import { bugListPage, triageForm } from "./list.tsx";
+import { mergeForm, mergePage } from "./merge.tsx";
 import { caseTable, occurrenceTable } from "./occurrences.tsx";
 import { STILL_OPEN, find, onePath } from "./shared.tsx";
 
@@ -51,12 +52,7 @@ function bugHeadline(bug: BugReportDetail): string {
 
 type Query = v.InferOutput<typeof bugQuery>;
 
-type Context = Pick<PageContext, "sql" | "fast" | "visitor" | "csrf" | "now"> & {
-  project: ProjectRef;
-  role: Role;
-  params: { bugId: string };
-  query: Query;
-};
+type Context = ProjectContext & { params: { bugId: string }; query: Query };
 
 async function loadBug({ sql, fast, project, params, query, now }: Context) {
   const { id: projectId } = project;
@@ -110,12 +106,7 @@ const bugTitle = ({ bug, into }: Pick<BugData, "bug" | "into">, projectId: strin
   <>
     <p class="over">
       Bug {bug.number}: {bugHeadline(bug)}
-      {bug.sample ? (
-        <>
-          {" "}
-          <Tag>sample</Tag>
-        </>
-      ) : null}
+      {bug.sample ? [" ", <Tag>sample</Tag>] : null}
     </p>
     <h1>
       <Mark status={isRegressed(bug) ? "regressed" : bug.status} word={false} /> {bug.title}
@@ -204,6 +195,21 @@ function bugView({ project, query, role, visitor, csrf, now }: Context, data: Bu
   };
 }
 
-export const bugPage = page(onePath, { access: "viewer", query: bugQuery }, async (context) =>
+const bugPage = page(onePath, { access: "viewer", query: bugQuery }, async (context) =>
   bugView(context, await loadBug(context)),
 );
+
+export const bugs: Page[] = [
+  bugListPage,
+  triageForm,
+  newBugPage,
+  newBugForm,
+  bugPage,
+  editBugForm,
+  statusForm,
+  takeForm,
+  mergePage,
+  mergeForm,
+  searchForm,
+  cancelSearchForm,
+];

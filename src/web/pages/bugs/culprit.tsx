@@ -12,16 +12,15 @@ import { type SearchProbe, searchLimits } from "../../../schema/culprit_searches
 import { type NewestSearchRow, selectNewestSearch } from "../../../store/culprit_searches.ts";
 import { PROBE_WORDS, waitingWords } from "../../../wording/culprit.ts";
 import { counted } from "../../../wording/numbers.ts";
+import { TableHead } from "../../components/list.tsx";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
-import { form, SeeOther } from "../../site/page.ts";
 import { bugPath, taskPath } from "../../site/paths.ts";
-import { write } from "../../site/write.ts";
 import { onePath, STILL_OPEN } from "./shared.tsx";
-import { TableHead } from "../../components/table_head.tsx";
+import { action } from "../../site/action.ts";
 
-export type BugSearch = { search: NewestSearchRow; probes: SearchProbe[] };
+type BugSearch = { search: NewestSearchRow; probes: SearchProbe[] };
 
 export async function loadBugSearch(sql: Sql, projectId: string, bugId: string): Promise<BugSearch | undefined> {
   const search = await selectNewestSearch(sql, projectId, bugId);
@@ -174,33 +173,32 @@ const ProbeLink = ({ probe: { result }, path }: { probe: SearchProbe; path: Path
   </a>
 );
 
-export const searchForm = form(`${onePath}/culprit`, { access: "member" }, async (context) => {
-  const { project, params, now } = context;
-  const budget = v.parse(searchLimits, {});
-  await write(
-    context,
-    "member",
-    (sql) => startSearch(sql, project.id, params.bugId, { ...budget, now }),
-    ({ number }) => ({
-      action: "culprit_search.started",
-      subject: `Bug ${number}`,
-      details: { projectId: project.id, bugReportId: params.bugId },
-    }),
-  );
-  return new SeeOther(`${bugPath(project.id, params.bugId)}#culprit`);
+type Searched = { project: { id: string }; params: { bugId: string } };
+
+const subjectOf = (number: number, { project, params }: Searched) => ({
+  subject: `Bug ${number}`,
+  details: { projectId: project.id, bugReportId: params.bugId },
 });
 
-export const cancelSearchForm = form(`${onePath}/culprit/cancel`, { access: "member" }, async (context) => {
-  const { project, params, now } = context;
-  await write(
-    context,
-    "member",
-    (sql) => cancelSearch(sql, project.id, params.bugId, now),
-    ({ number }) => ({
-      action: "culprit_search.cancelled",
-      subject: `Bug ${number}`,
-      details: { projectId: project.id, bugReportId: params.bugId },
-    }),
-  );
-  return new SeeOther(`${bugPath(project.id, params.bugId)}#culprit`);
-});
+const toSearch = ({ project, params }: Searched): Path => `${bugPath(project.id, params.bugId)}#culprit`;
+
+export const searchForm = action(
+  `${onePath}/culprit`,
+  { access: "member" },
+  {
+    act: (sql, { project, params, now }) =>
+      startSearch(sql, project.id, params.bugId, { ...v.parse(searchLimits, {}), now }),
+    record: ({ number }, context) => ({ action: "culprit_search.started", ...subjectOf(number, context) }),
+    done: toSearch,
+  },
+);
+
+export const cancelSearchForm = action(
+  `${onePath}/culprit/cancel`,
+  { access: "member" },
+  {
+    act: (sql, { project, params, now }) => cancelSearch(sql, project.id, params.bugId, now),
+    record: ({ number }, context) => ({ action: "culprit_search.cancelled", ...subjectOf(number, context) }),
+    done: toSearch,
+  },
+);

@@ -14,12 +14,11 @@ import {
 import { mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
-import { ActionForm, type Choice, Csrf, Field, FormError, Select } from "../../components/form.tsx";
+import { ActionForm, type Choice, Field, FormError, Select, Form } from "../../components/form.tsx";
 import { Breakable } from "../../components/text.tsx";
-import { splitList, toLines, tryForm } from "../../site/form_input.ts";
-import { type PageContext, type ProjectRef, SeeOther, type View, form, page } from "../../site/page.ts";
+import { splitList, toLines, tryForm, action } from "../../site/action.ts";
+import { SeeOther, type View, form, page, type ProjectContext } from "../../site/page.ts";
 import { bugPath, testPath } from "../../site/paths.ts";
-import { write } from "../../site/write.ts";
 import { SEVERITIES, bugsPath, change, onePath } from "./shared.tsx";
 
 const state = (to: BugStatus): Html => <input type="hidden" name="status" value={to} />;
@@ -33,34 +32,25 @@ export function statusForms(path: Path, bug: BugReportDetail, me: string, csrf: 
       {isLive ? (
         <details class="panel">
           <summary class="button main">Resolve</summary>
-          <form class="fields card padded" method="post" action={to}>
-            <Csrf token={csrf} />
+          <Form to={to} csrf={csrf} button="Resolve">
             {state("resolved")}
-
             <label>
               Fixed in commit (optional)
               <input name="fixedInCommit" maxlength={200} value={fixedInCommit ?? ""} />
             </label>
             <p class="hint">The bug reopens if it fails again on the default branch in a later execution.</p>
-            <div>
-              <button class="main">Resolve</button>
-            </div>
-          </form>
+          </Form>
         </details>
       ) : (
         <ActionForm action={to} csrf={csrf} label="Reopen" kind="main" fields={state("open")} />
       )}
-
       {status === "open" ? (
         <ActionForm action={to} csrf={csrf} label="Start" fields={state("in_progress")} />
       ) : status === "in_progress" ? (
         <ActionForm action={to} csrf={csrf} label="Stop progress" fields={state("open")} />
       ) : null}
-
       {isLive ? <ActionForm action={to} csrf={csrf} label="Ignore" fields={state("ignored")} /> : null}
-
       {assignee === me ? null : <ActionForm action={`${path}/take`} csrf={csrf} label="Assign to me" />}
-
       <a class="button" href={`${path}/merge`}>
         Merge…
       </a>
@@ -82,7 +72,7 @@ const editForm = v.strictObject({
   fixedInCommit: v.optional(v.string(), ""),
 });
 
-const newForm = v.strictObject({ ...editForm.entries, tests: v.optional(v.string(), "") });
+const newForm = v.strictObject({ ...editForm.entries, tests: mayBeEmpty(uuid) });
 
 type BugFields = v.InferOutput<typeof editForm>;
 
@@ -134,20 +124,17 @@ const BugForm = (fields: BugFields): Html => (
   </>
 );
 
-type Context = Pick<PageContext, "fast" | "csrf"> & { project: ProjectRef };
-
-/** `testIds`: the test that the bug is created for, or none. */
+/** `testId`: the test that the bug is created for. */
 async function newBugView(
-  { fast, project, csrf }: Context,
-  { testIds, fields = EMPTY, problem }: { testIds: readonly string[]; fields?: BugFields; problem?: string },
+  { fast, project, csrf }: ProjectContext,
+  { testId, fields = EMPTY, problem }: { testId: string | undefined; fields?: BugFields; problem?: string },
 ): Promise<View> {
-  const [test] = testIds.length === 1 ? await selectTestCaseNames(fast, project.id, testIds) : [];
+  const [test] = testId === undefined ? [] : await selectTestCaseNames(fast, project.id, [testId]);
   const body = (
     <>
       <h1>New bug</h1>
       <FormError message={problem} />
-      <form class="fields after" method="post" action={bugsPath(project.id)}>
-        <Csrf token={csrf} />
+      <Form to={bugsPath(project.id)} csrf={csrf} kind="fields after">
         <BugForm {...fields} />
         {test ? (
           <>
@@ -167,7 +154,7 @@ async function newBugView(
             Cancel
           </a>
         </div>
-      </form>
+      </Form>
     </>
   );
   return { title: "New bug", body, section: "bugs", ...(problem === undefined ? {} : { status: 400 }) };
@@ -176,39 +163,33 @@ async function newBugView(
 export const newBugPage = page(
   "/projects/:projectId/bugs/new",
   { access: "member", query: v.strictObject({ test: mayBeEmpty(uuid) }) },
-  async (context) =>
-    await newBugView(context, { testIds: context.query.test === undefined ? [] : [context.query.test] }),
+  (context) => newBugView(context, { testId: context.query.test }),
 );
 
-export const newBugForm = form("/projects/:projectId/bugs", { access: "member", fields: newForm }, async (context) => {
-  const { project } = context;
-  const { tests, ...fields } = context.fields;
-  const testIds = splitList(tests);
-  const created = await tryForm(async () => {
-    const bug = check(newBugReport, { ...toBody(fields), testCaseIds: testIds });
-    return await write(
-      context,
-      "member",
-      (sql) => openBugByHand(sql, project.id, bug),
-      ({ id, number }) => ({
-        action: "bug.created",
-        subject: `Bug ${number}`,
-        details: { projectId: project.id, bugReportId: id },
-      }),
-    );
-  });
-  if ("problem" in created) return await newBugView(context, { testIds, fields, problem: created.problem });
-  return new SeeOther(bugPath(project.id, created.result.id));
-});
+export const newBugForm = action(
+  "/projects/:projectId/bugs",
+  { access: "member", fields: newForm },
+  {
+    read: ({ fields: { tests, ...fields } }) =>
+      check(newBugReport, { ...toBody(fields), testCaseIds: tests === undefined ? [] : [tests] }),
+    act: (sql, { project }, bug) => openBugByHand(sql, project.id, bug),
+    record: ({ id, number }, { project }) => ({
+      action: "bug.created",
+      subject: `Bug ${number}`,
+      details: { projectId: project.id, bugReportId: id },
+    }),
+    refused: (context, problem) => {
+      const { tests: testId, ...fields } = context.fields;
+      return newBugView(context, { testId, fields, problem });
+    },
+    done: ({ project }, { id }) => bugPath(project.id, id),
+  },
+);
 
 const EditForm = ({ path, csrf, fields }: { path: Path; csrf: string; fields: BugFields }): Html => (
-  <form class="fields card padded" method="post" action={path}>
-    <Csrf token={csrf} />
+  <Form to={path} csrf={csrf} button="Save">
     <BugForm {...fields} />
-    <div>
-      <button class="main">Save</button>
-    </div>
-  </form>
+  </Form>
 );
 
 export const editBugForm = form(onePath, { access: "member", fields: editForm }, async (context) => {

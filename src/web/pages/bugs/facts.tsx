@@ -39,9 +39,7 @@ export function factsOf(
   return (
     <dl class="facts card padded">
       {fact("Owners", bug.owners.join(", ") || null)}
-
       {fact("First seen", at(bug.firstSeenAt, bug.firstExecutionId))}
-
       {fact(
         "Last seen",
         bug.lastSeenAt === null ? null : (
@@ -53,24 +51,14 @@ export function factsOf(
                 on <code>{bug.branch}</code>
               </>
             )}
-            {bug.commit === null ? null : (
-              <>
-                {" "}
-                <Commit hash={bug.commit} />
-              </>
-            )}
+            {bug.commit === null ? null : [" ", <Commit hash={bug.commit} />]}
           </>
         ),
       )}
-
       {fact("Resolved", bug.resolvedAt === null ? null : <Ago at={bug.resolvedAt} now={now} />)}
-
       {fact("Fixed in", bug.fixedInCommit === null ? null : <Commit hash={bug.fixedInCommit} />)}
-
       {fact("Tasks", bug.taskSlugs.length === 0 ? null : bug.taskSlugs.join(", "))}
-
       {fact("Labels", bug.labels.length === 0 ? null : <>{bug.labels.map((label) => [<Tag>{label}</Tag>, " "])}</>)}
-
       {fact(
         "External link",
         bug.externalUrl === null ? null : external ? (
@@ -81,7 +69,6 @@ export function factsOf(
           bug.externalUrl
         ),
       )}
-
       {fact(
         "Opened",
         <>

@@ -3,8 +3,8 @@
 import type { Html } from "../../../http/html.ts";
 import type { BugReportDetail } from "../../../schema/bug_reports.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Mark, wordOf } from "../../components/status.tsx";
-import { Ago } from "../../components/text.tsx";
+import { AgoCell, MarkCell, CardTable } from "../../components/list.tsx";
+import { wordOf } from "../../components/status.tsx";
 
 type Grouping = BugReportDetail["grouping"][number];
 
@@ -90,26 +90,17 @@ const CAUSES: Record<BugReportDetail["history"][number]["cause"], string> = {
 export const changesOf = ({ history }: BugReportDetail, now: Date): Html => (
   <>
     <h2>Activity</h2>
-    <div class="card">
-      <table>
-        <caption class="visually-hidden">Changes of its status, newest first</caption>
-        <tbody>
-          {history.toReversed().map(({ from, to, cause, changedAt }) => (
-            <tr>
-              <td class="mark-cell">
-                <Mark status={cause === "regression" ? "regressed" : to} word={false} />
-              </td>
-              <td>
-                {from === null ? "opened" : `${wordOf(from)} → ${wordOf(to)}`}{" "}
-                <span class="soft">{from === null ? "" : CAUSES[cause]}</span>
-              </td>
-              <td class="number soft">
-                <Ago at={changedAt} now={now} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <CardTable caption="Changes of its status, newest first">
+      {history.toReversed().map(({ from, to, cause, changedAt }) => (
+        <tr>
+          <MarkCell status={cause === "regression" ? "regressed" : to} word={false} />
+          <td>
+            {from === null ? "opened" : `${wordOf(from)} → ${wordOf(to)}`}{" "}
+            <span class="soft">{from === null ? "" : CAUSES[cause]}</span>
+          </td>
+          <AgoCell at={changedAt} now={now} />
+        </tr>
+      ))}
+    </CardTable>
   </>
 );

@@ -3,7 +3,6 @@
 import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
-import type { Role } from "../../../schema/accounts.ts";
 import { type BugReportSort, type BugStatus, severity as severitySchema } from "../../../schema/bug_reports.ts";
 import { listText, mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
@@ -12,13 +11,12 @@ import { type BugReportRow, countOpenBugs, selectBugByNumber, selectBugReports }
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { selectOwners, selectTaskSlugs } from "../../../store/filter_options.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { Empty } from "../../components/empty.tsx";
+import { Empty, Pager } from "../../components/list.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
 import { type Choice, Csrf } from "../../components/form.tsx";
-import { Pager } from "../../components/pager.tsx";
 import { Mark, wordOf } from "../../components/status.tsx";
 import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
-import { type PageContext, type ProjectRef, SeeOther, type View, form, page } from "../../site/page.ts";
+import { type ProjectRef, SeeOther, type View, form, page, type ProjectContext } from "../../site/page.ts";
 import { toAddress, toQuery } from "../../site/paths.ts";
 import { LIST_DAYS } from "./evidence.tsx";
 import { TRIAGE_CHANGES, TRIAGE_NOTICES, bugRow, bugTable, triage, undoOf } from "./list_table.tsx";
@@ -137,11 +135,7 @@ const moveForm = v.strictObject({
   back: v.pipe(v.string(), v.maxLength(2_000, "expected the address of the list")),
 });
 
-type Context = Pick<PageContext, "sql" | "visitor" | "csrf" | "now"> & {
-  project: ProjectRef;
-  role: Role;
-  query: ListQuery;
-};
+type Context = ProjectContext & { query: ListQuery };
 
 /** `tests` has the names of the tests of bugs with a single test. */
 async function loadList({ sql, project: { id }, query, now }: Context) {

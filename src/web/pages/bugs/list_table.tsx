@@ -7,12 +7,12 @@ import type { BugReportRow, TriagedBug } from "../../../store/bug_reports.ts";
 import type { TestCaseName } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted } from "../../../wording/numbers.ts";
+import { AgoCell, CardTable } from "../../components/list.tsx";
 import { Tag, wordOf } from "../../components/status.tsx";
-import { Ago, Breakable } from "../../components/text.tsx";
+import { Breakable } from "../../components/text.tsx";
 import { bugPath } from "../../site/paths.ts";
 import { Activity, LIST_DAYS } from "./evidence.tsx";
 import { SEVERITIES, STILL_OPEN, markOf } from "./shared.tsx";
-import { TableHead } from "../../components/table_head.tsx";
 
 /** The change that a button of the list makes to a bug. */
 export const TRIAGE_CHANGES: Record<string, (me: string) => BugReportPatch> = {
@@ -115,12 +115,7 @@ export function bugRow(projectId: string, bug: BugReportRow, { triageOf, days, t
         <a href={bugPath(projectId, bug.id)}>
           <b>Bug {number}</b> {title}
         </a>
-        {bug.sample ? (
-          <>
-            {" "}
-            <Tag>sample</Tag>
-          </>
-        ) : null}
+        {bug.sample ? [" ", <Tag>sample</Tag>] : null}
         {test === undefined ? null : (
           <span class="small">
             <Breakable text={shownCaseTitle(test)} />
@@ -137,26 +132,23 @@ export function bugRow(projectId: string, bug: BugReportRow, { triageOf, days, t
         {assignee ?? <span class="soft">Unassigned</span>}
         {owners.length === 0 ? null : <span class="small soft">{owners.slice(0, 3).join(", ")}</span>}
       </td>
-      <td class="number soft wide">{lastSeenAt === null ? "never seen" : <Ago at={lastSeenAt} now={now} />}</td>
+      <AgoCell at={lastSeenAt} now={now} kind="number soft wide" never="never seen" />
     </tr>
   );
 }
 
 export const bugTable = (rows: readonly Html[]): Html => (
-  <div class="card">
-    <table>
-      <TableHead
-        caption="Bugs"
-        columns={[
-          ["Status", "hidden"],
-          "Bug",
-          [`${LIST_DAYS} days`, "wide"],
-          "Severity",
-          ["Assignee", "wide"],
-          ["Last seen", "number", "wide"],
-        ]}
-      />
-      <tbody>{rows}</tbody>
-    </table>
-  </div>
+  <CardTable
+    caption="Bugs"
+    columns={[
+      ["Status", "hidden"],
+      "Bug",
+      [`${LIST_DAYS} days`, "wide"],
+      "Severity",
+      ["Assignee", "wide"],
+      ["Last seen", "number", "wide"],
+    ]}
+  >
+    {rows}
+  </CardTable>
 );

@@ -6,24 +6,19 @@ import { mergeBugs } from "../../../operations/bugs/bug_reports.ts";
 import { mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { type BugState, selectBugByNumber, selectBugReports } from "../../../store/bug_reports.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Empty } from "../../components/empty.tsx";
+import { Empty, MarkCell, CardTable } from "../../components/list.tsx";
 import { FilterText } from "../../components/filters.tsx";
 import { ActionForm } from "../../components/form.tsx";
-import { Mark } from "../../components/status.tsx";
-import { type PageContext, type ProjectRef, SeeOther, type View, form, page } from "../../site/page.ts";
+import { type View, page, type ProjectContext } from "../../site/page.ts";
 import { bugPath } from "../../site/paths.ts";
-import { write } from "../../site/write.ts";
 import { STILL_OPEN, find, onePath, toNumber } from "./shared.tsx";
+import { action } from "../../site/action.ts";
 
 const MAX_CHOICES = 10;
 
 const mergeQuery = v.strictObject({ q: mayBeEmpty(text(200)) });
 
-type Context = Pick<PageContext, "sql" | "csrf"> & {
-  project: ProjectRef;
-  params: { bugId: string };
-  query: v.InferOutput<typeof mergeQuery>;
-};
+type Context = ProjectContext & { params: { bugId: string }; query: v.InferOutput<typeof mergeQuery> };
 
 type Choice = Pick<BugState, "id" | "number" | "title" | "status">;
 
@@ -50,34 +45,27 @@ type MergeData = Awaited<ReturnType<typeof loadMerge>>;
 type ChoicesProperties = { projectId: string; action: Path; csrf: string; choices: readonly Choice[] };
 
 const Choices = ({ projectId, action, csrf, choices }: ChoicesProperties): Html => (
-  <div class="card">
-    <table>
-      <caption class="visually-hidden">Bugs to merge into</caption>
-      <tbody>
-        {choices.map((other) => (
-          <tr>
-            <td class="mark-cell">
-              <Mark status={other.status} />
-            </td>
-            <td class="long">
-              <a href={bugPath(projectId, other.id)}>
-                <b>Bug {other.number}</b> {other.title}
-              </a>
-            </td>
-            <td class="number">
-              <ActionForm
-                action={action}
-                csrf={csrf}
-                label={`Merge into bug ${other.number}`}
-                kind="danger"
-                fields={<input type="hidden" name="into" value={other.id} />}
-              />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <CardTable caption="Bugs to merge into">
+    {choices.map((other) => (
+      <tr>
+        <MarkCell status={other.status} />
+        <td class="long">
+          <a href={bugPath(projectId, other.id)}>
+            <b>Bug {other.number}</b> {other.title}
+          </a>
+        </td>
+        <td class="number">
+          <ActionForm
+            action={action}
+            csrf={csrf}
+            label={`Merge into bug ${other.number}`}
+            kind="danger"
+            fields={<input type="hidden" name="into" value={other.id} />}
+          />
+        </td>
+      </tr>
+    ))}
+  </CardTable>
 );
 
 function mergeView({ project, query: { q }, csrf }: Context, { bug, choices }: MergeData): View {
@@ -115,21 +103,16 @@ export const mergePage = page(`${onePath}/merge`, { access: "member", query: mer
   mergeView(context, await loadMerge(context)),
 );
 
-export const mergeForm = form(
+export const mergeForm = action(
   `${onePath}/merge`,
   { access: "member", fields: v.strictObject({ into: uuid }) },
-  async (context) => {
-    const { project, params, fields } = context;
-    await write(
-      context,
-      "member",
-      (sql) => mergeBugs(sql, project.id, params.bugId, fields.into),
-      ({ from, into }) => ({
-        action: "bug.merged",
-        subject: `Bug ${from.number}`,
-        details: { projectId: project.id, bugReportId: from.id, into: into.id },
-      }),
-    );
-    return new SeeOther(bugPath(project.id, fields.into));
+  {
+    act: (sql, { project, params, fields }) => mergeBugs(sql, project.id, params.bugId, fields.into),
+    record: ({ from, into }, { project }) => ({
+      action: "bug.merged",
+      subject: `Bug ${from.number}`,
+      details: { projectId: project.id, bugReportId: from.id, into: into.id },
+    }),
+    done: ({ project, fields }) => bugPath(project.id, fields.into),
   },
 );

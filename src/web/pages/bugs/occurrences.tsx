@@ -9,10 +9,10 @@ import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { executionName } from "../../../wording/execution_name.ts";
-import { Mark, testStatusOf } from "../../components/status.tsx";
-import { Ago, Breakable, Commit } from "../../components/text.tsx";
+import { AgoCell, MarkCell, CardTable } from "../../components/list.tsx";
+import { testStatusOf } from "../../components/status.tsx";
+import { Breakable, Commit } from "../../components/text.tsx";
 import { executionPath, testPath } from "../../site/paths.ts";
-import { TableHead } from "../../components/table_head.tsx";
 
 type Names = { builds: ReadonlyMap<string, ExecutionName>; tests: ReadonlyMap<number, TestCaseName> };
 
@@ -25,69 +25,50 @@ export const occurrenceTable = (
   { builds, tests }: Names,
   now: Date,
 ): Html => (
-  <div class="card">
-    <table>
-      <TableHead caption="Occurrences, newest first" columns={["Test and message", "Execution", ["When", "number"]]} />
-      <tbody>
-        {rows.map((row) => {
-          const build = builds.get(row.executionId);
-          const test = tests.get(row.testCase);
-          return (
-            <tr>
-              <td class="long">
-                <a href={testPath(projectId, row.testCaseId)}>
-                  <Breakable text={test ? shownCaseTitle(test) : row.taskSlug} />
-                </a>
-                <span class="small soft">{firstLineOf(row.message, MAX_MESSAGE_LENGTH)}</span>
-              </td>
-              <td class="long">
-                <a href={executionPath(projectId, row.executionId)}>{build ? executionName(build) : "its execution"}</a>
-                {row.branch === null ? null : (
-                  <>
-                    {" "}
-                    <code class="wide">{row.branch}</code>
-                  </>
-                )}
-                {row.commit === null ? null : (
-                  <>
-                    {" "}
-                    <span class="soft wide">
-                      <Commit hash={row.commit} />
-                    </span>
-                  </>
-                )}
-              </td>
-              <td class="number soft">
-                <Ago at={row.seenAt} now={now} />
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
-  </div>
+  <CardTable caption="Occurrences, newest first" columns={["Test and message", "Execution", ["When", "number"]]}>
+    {rows.map((row) => {
+      const build = builds.get(row.executionId);
+      const test = tests.get(row.testCase);
+      return (
+        <tr>
+          <td class="long">
+            <a href={testPath(projectId, row.testCaseId)}>
+              <Breakable text={test ? shownCaseTitle(test) : row.taskSlug} />
+            </a>
+            <span class="small soft">{firstLineOf(row.message, MAX_MESSAGE_LENGTH)}</span>
+          </td>
+          <td class="long">
+            <a href={executionPath(projectId, row.executionId)}>{build ? executionName(build) : "its execution"}</a>
+            {row.branch === null ? null : [" ", <code class="wide">{row.branch}</code>]}
+            {row.commit === null
+              ? null
+              : [
+                  " ",
+                  <span class="soft wide">
+                    <Commit hash={row.commit} />
+                  </span>,
+                ]}
+          </td>
+          <AgoCell at={row.seenAt} now={now} />
+        </tr>
+      );
+    })}
+  </CardTable>
 );
 
 export const caseTable = (projectId: string, rows: readonly BugCaseRow[]): Html => (
-  <div class="card">
-    <table>
-      <TableHead caption="The tests of this bug" columns={[["Health", "hidden"], "Test", ["Passed since", "number"]]} />
-      <tbody>
-        {rows.map((row) => (
-          <tr>
-            <td class="mark-cell">
-              <Mark status={testStatusOf(row)} />
-            </td>
-            <td class="long">
-              <a href={testPath(projectId, row.id)}>
-                <Breakable text={shownCaseTitle(row)} />
-              </a>
-              <span class="small soft">{[row.file, row.taskSlug].filter(Boolean).join(" · ")}</span>
-            </td>
-            <td class="number">{row.clean === 0 ? "–" : counted(row.clean, "time")}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <CardTable caption="The tests of this bug" columns={[["Health", "hidden"], "Test", ["Passed since", "number"]]}>
+    {rows.map((row) => (
+      <tr>
+        <MarkCell status={testStatusOf(row)} />
+        <td class="long">
+          <a href={testPath(projectId, row.id)}>
+            <Breakable text={shownCaseTitle(row)} />
+          </a>
+          <span class="small soft">{[row.file, row.taskSlug].filter(Boolean).join(" · ")}</span>
+        </td>
+        <td class="number">{row.clean === 0 ? "–" : counted(row.clean, "time")}</td>
+      </tr>
+    ))}
+  </CardTable>
 );

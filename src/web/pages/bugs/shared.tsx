@@ -7,7 +7,7 @@ import type { BugReportDetail, BugReportPatch } from "../../../schema/bug_report
 import { refuseAbsent } from "../../../schema/refusal.ts";
 import { type BugReportRow, selectBugReport } from "../../../store/bug_reports.ts";
 import { Mark } from "../../components/status.tsx";
-import { write } from "../../site/write.ts";
+import { write } from "../../site/action.ts";
 
 export const STATUSES = ["open", "in_progress", "resolved", "ignored"] as const;
 

@@ -14,6 +14,8 @@ import { selectInfrastructureRules } from "../../../store/infrastructure_rules.t
 import { selectIntegrations } from "../../../store/integrations.ts";
 import { selectTeamProjectRefs } from "../../../store/projects.ts";
 import { selectTestCases } from "../../../store/test_cases.ts";
+import { FilterSelect } from "../../components/filters.tsx";
+import type { Choice } from "../../components/form.tsx";
 import type { ProjectRef } from "../../site/page.ts";
 import { toAddress } from "../../site/paths.ts";
 import { type Operation, TAGS } from "./reference.ts";
@@ -143,17 +145,12 @@ export function choice({ projects, project, isSignedIn }: DocsContext, path: Pat
   return (
     <>
       <form class="filters" action={path}>
-        <label>
-          Project
-          <select name="project">
-            {projects.map(({ id, name, teamName }) => (
-              <option value={id} selected={id === project.id}>
-                {teamName} / {name}
-              </option>
-            ))}
-          </select>
-        </label>
-
+        <FilterSelect
+          label="Project"
+          name="project"
+          options={projects.map(({ id, name, teamName }): Choice => [id, `${teamName} / ${name}`])}
+          value={project.id}
+        />
         <button>Apply</button>
       </form>
       <p class="hint">The examples contain the ids of this project. {key}</p>

@@ -2,6 +2,7 @@
 
 import type { Html } from "../../../http/html.ts";
 import { STATUS } from "../../../http/problem.ts";
+import { CardTable } from "../../components/list.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { type DocsContext, choice, contents, json, pathTo, shell } from "./context.tsx";
 import { ERRORS, KEYS, OBJECTS, OPERATIONS, type Operation, TAGS, exampleOf } from "./reference.ts";
@@ -22,18 +23,9 @@ const line = (context: DocsContext, operation: Operation, tag: string | undefine
 );
 
 export const lines = (context: DocsContext, operations: readonly Operation[], caption: string, tag?: string): Html => (
-  <div class="card">
-    <table>
-      <caption class="visually-hidden">{caption}</caption>
-      <thead class="visually-hidden">
-        <tr>
-          <th scope="col">Method</th>
-          <th scope="col">Description and path</th>
-        </tr>
-      </thead>
-      <tbody>{operations.map((operation) => line(context, operation, tag))}</tbody>
-    </table>
-  </div>
+  <CardTable caption={caption} columns={["Method", "Description and path"]} hidesHead>
+    {operations.map((operation) => line(context, operation, tag))}
+  </CardTable>
 );
 
 const codeOf = (status: number) => Object.entries(STATUS).find(([, value]) => value === status)![0];

@@ -144,7 +144,7 @@ export const mayBeNull = ({ anyOf = [] }: Schema): boolean => anyOf.some(isNull)
 
 export type SchemaField = { prefix: string; name: string; schema: Schema; isRequired: boolean };
 /** `when` is the condition under which the fields are present; undefined: always. */
-export type Group = { when: { name: string; value: string } | undefined; fields: SchemaField[] };
+type Group = { when: { name: string; value: string } | undefined; fields: SchemaField[] };
 
 const isObject = (schema: Schema) => schema.properties !== undefined;
 

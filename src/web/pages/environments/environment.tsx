@@ -1,5 +1,6 @@
 /** One environment: its settings and its variables. */
 
+import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
 import { type Html, type Path, safeUrl } from "../../../http/html.ts";
 import { check } from "../../../http/input.ts";
@@ -8,29 +9,33 @@ import {
   changeEnvironment,
   removeEnvironment,
   toVariable,
+  addVariables,
+  readVariables,
+  removeVariable,
+  replaceVariables,
+  setVariable,
 } from "../../../operations/projects/environments.ts";
-import { environmentPatch } from "../../../schema/environments.ts";
+import { environmentPatch, newVariable, variableName } from "../../../schema/environments.ts";
 import { refuseAbsent } from "../../../schema/refusal.ts";
 import type { Seal } from "../../../secrets/seal.ts";
 import { type VariableRow, selectEnvironment, selectVariables } from "../../../store/environments.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Empty } from "../../components/empty.tsx";
-import { Danger, FormError } from "../../components/form.tsx";
-import { Notice } from "../../components/notice.tsx";
-import { Pager, toPagedRows } from "../../components/pager.tsx";
+import { Danger, FormError, Notice } from "../../components/form.tsx";
+import { Empty, Pager, toPagedRows } from "../../components/list.tsx";
 import { Breakable } from "../../components/text.tsx";
-import { tryForm } from "../../site/form_input.ts";
-import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
+import { action, toLines, deletion } from "../../site/action.ts";
+import { type View, page, type TeamContext, type Page } from "../../site/page.ts";
 import {
   NOTICES,
   type SettingsFields,
-  type ViewContext,
   query,
   settingsFields,
   settingsForm,
   toFields,
   toValues,
+  PASTE_REFUSED_HINT,
+  createEnvironmentForm,
+  listPage,
 } from "./list.tsx";
 import { type EnteredVariable, PasteForm, type ShownVariable, VariableForm, variableTable } from "./variable_views.tsx";
 
@@ -53,7 +58,7 @@ type FormState = {
   variable?: EnteredVariable;
 };
 
-type Context = ViewContext & Pick<PageContext, "fast" | "seal"> & { params: { environmentId: string } };
+type Context = TeamContext & { params: { environmentId: string } };
 
 async function loadEnvironment({ sql, fast, seal, team, params }: Context, cursor: string | undefined) {
   const key = { teamId: team.id, environmentId: params.environmentId };
@@ -68,7 +73,7 @@ async function loadEnvironment({ sql, fast, seal, team, params }: Context, curso
 
 type EnvironmentData = Awaited<ReturnType<typeof loadEnvironment>>;
 
-export async function showEnvironment(context: Context, state: FormState): Promise<View> {
+async function showEnvironment(context: Context, state: FormState): Promise<View> {
   return environmentView(context, await loadEnvironment(context, state.cursor), state);
 }
 
@@ -84,7 +89,6 @@ function EnvironmentFacts({ teamId, environment }: FactsProperties): Html {
           <Breakable text={url} />
         </a>
       ) : null}
-
       <span>{counted(environment.variableCount, "variable")}</span>
       <a href={`/teams/${teamId}/environments`}>All environments</a>
     </div>
@@ -142,59 +146,116 @@ function environmentView(context: Context, { environment, variables }: Environme
   return { title: environment.name, body, section: "environments", ...(state.problem ? { status: 400 } : {}) };
 }
 
-export const slugOf = async (sql: Sql, { teamId, environmentId }: EnvironmentPlace): Promise<string> =>
+const slugOf = async (sql: Sql, { teamId, environmentId }: EnvironmentPlace): Promise<string> =>
   ((await selectEnvironment(sql, teamId, environmentId)) ?? refuseAbsent()).slug;
 
-export const environmentPage = page(
-  "/teams/:teamId/environments/:environmentId",
+const onePath = "/teams/:teamId/environments/:environmentId";
+
+const environmentPage = page(
+  onePath,
   { access: "viewer", query },
   async (context) => await showEnvironment(context, context.query),
 );
 
-export const changeForm = form(
-  "/teams/:teamId/environments/:environmentId",
+const changeForm = action(
+  onePath,
   { access: "owner", fields: settingsFields },
-  async (context) => {
-    const { params, fields } = context;
-    const saved = await tryForm(() => {
-      // An empty name resets to the slug.
-      const patch = check(environmentPatch, { name: fields.slug.trim(), ...toValues(fields) });
-      return write(
-        context,
-        "owner",
-        (sql) => changeEnvironment(sql, params, patch),
-        ({ slug, id }) => ({
-          action: "environment.changed",
-          subject: slug,
-          details: { environmentId: id, fields: Object.keys(patch) },
-        }),
+  {
+    // An empty name resets to the slug.
+    read: ({ fields }) => check(environmentPatch, { name: fields.slug.trim(), ...toValues(fields) }),
+    act: (sql, { params }, patch) => changeEnvironment(sql, params, patch),
+    record: ({ slug, id }, _, patch) => ({
+      action: "environment.changed",
+      subject: slug,
+      details: { environmentId: id, fields: Object.keys(patch) },
+    }),
+    refused: (context, text) => showEnvironment(context, { problem: { of: "settings", text }, fields: context.fields }),
+    done: ({ params }) => `${pathOf(params)}?notice=saved`,
+  },
+);
+
+const pathOf = ({ teamId, environmentId }: EnvironmentPlace): Path => `/teams/${teamId}/environments/${environmentId}`;
+
+const variableFields = v.strictObject({ name: v.string(), value: v.string(), secret: v.optional(v.literal("true")) });
+
+const pasteFields = v.strictObject({
+  text: v.string(),
+  secret: v.optional(v.literal("true")),
+  replace: v.optional(v.literal("true")),
+});
+
+/** Maximum number of names of pasted variables. */
+const MAX_NAMES = 50;
+
+const readVariable = ({ name, value, secret }: v.InferOutput<typeof variableFields>) => ({
+  ...{ name: name.trim(), value: toLines(value), secret: secret === "true" },
+});
+
+const namedVariable = v.strictObject({ name: variableName, ...newVariable.entries });
+
+const variableForm = action(
+  `${onePath}/variables`,
+  { access: "owner", fields: variableFields },
+  {
+    read: ({ fields }) => check(namedVariable, readVariable(fields), false),
+    act: (sql, { seal, params }, variable) => setVariable(sql, seal, params, variable),
+    record: (_, { params: { environmentId } }, { name }) => ({
+      action: "variable.changed",
+      subject: name,
+      details: { environmentId },
+    }),
+    refused: (context, text) =>
+      showEnvironment(context, { problem: { of: "variable", text }, variable: readVariable(context.fields) }),
+    done: ({ params }) => `${pathOf(params)}?notice=set#variables`,
+  },
+);
+
+const pasteForm = action(
+  `${onePath}/variables/paste`,
+  { access: "owner", fields: pasteFields },
+  {
+    read: ({ fields }) => {
+      const secret = fields.secret === "true";
+      return new Map(
+        [...readVariables(fields.text, "text/plain")].map(([name, { value }]) => [name, { value, secret }]),
       );
-    });
-    if ("problem" in saved)
-      return await showEnvironment(context, { problem: { of: "settings", text: saved.problem }, fields });
-    return new SeeOther(`${pathOf(params)}?notice=saved`);
+    },
+    act: async (sql, { seal, params, fields }, variables) => {
+      await (fields.replace === "true" ? replaceVariables : addVariables)(sql, seal, params, variables);
+      return await slugOf(sql, params);
+    },
+    record: (slug, { params, fields }, variables) => ({
+      action: fields.replace === "true" ? "variables.replaced" : "variable.changed",
+      subject: slug,
+      details: { environmentId: params.environmentId, names: [...variables.keys()].slice(0, MAX_NAMES) },
+    }),
+    refused: (context, problem) =>
+      showEnvironment(context, { problem: { of: "paste", text: `${problem}; ${PASTE_REFUSED_HINT}` } }),
+    done: ({ params }) => `${pathOf(params)}?notice=pasted#variables`,
   },
 );
 
-export const deleteForm = form(
-  "/teams/:teamId/environments/:environmentId/delete",
+const deleteVariableForm = action(
+  `${onePath}/variables/:variableName/delete`,
   { access: "owner" },
-  async (context) => {
-    const { params } = context;
-    const { environmentId } = params;
-    await write(
-      context,
-      "owner",
-      async (sql) => {
-        const slug = await slugOf(sql, params);
-        await removeEnvironment(sql, params);
-        return slug;
-      },
-      (slug) => ({ action: "environment.deleted", subject: slug, details: { environmentId } }),
-    );
-    return new SeeOther(`/teams/${params.teamId}/environments?notice=deleted`);
+  {
+    act: (sql, { params }) => removeVariable(sql, params, params.variableName),
+    record: (_, { params: { environmentId, variableName } }) => ({
+      action: "variable.deleted",
+      subject: variableName,
+      details: { environmentId },
+    }),
+    done: ({ params }) => `${pathOf(params)}?notice=removed#variables`,
   },
 );
 
-export const pathOf = ({ teamId, environmentId }: EnvironmentPlace): Path =>
-  `/teams/${teamId}/environments/${environmentId}`;
+export const environments: Page[] = [
+  listPage,
+  createEnvironmentForm,
+  environmentPage,
+  changeForm,
+  deletion(onePath, "environment", removeEnvironment),
+  variableForm,
+  pasteForm,
+  deleteVariableForm,
+];

@@ -4,18 +4,13 @@ import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
 import { check } from "../../../http/input.ts";
 import { createEnvironment } from "../../../operations/projects/environments.ts";
-import type { Role } from "../../../schema/accounts.ts";
 import { type Environment, newEnvironment } from "../../../schema/environments.ts";
 import { selectEnvironments } from "../../../store/environments.ts";
-import { Csrf, Field, FormError } from "../../components/form.tsx";
-import { Notice, noticeParameter } from "../../components/notice.tsx";
-import { type PagedRows, toPagedRows } from "../../components/pager.tsx";
-import { TeamList } from "../../components/team_list.tsx";
-import { Ago, Breakable } from "../../components/text.tsx";
-import { toLines, tryForm } from "../../site/form_input.ts";
-import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
-import { TableHead } from "../../components/table_head.tsx";
+import { AgoCell, CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
+import { Field, FormError, noticeParameter, Form, field } from "../../components/form.tsx";
+import { Breakable } from "../../components/text.tsx";
+import { toLines, action } from "../../site/action.ts";
+import { type View, page, type TeamContext } from "../../site/page.ts";
 
 const MAX_ROWS = 50;
 
@@ -27,11 +22,6 @@ export const NOTICES = {
   removed: "Variable deleted.",
   deleted: "Environment deleted.",
 } as const;
-
-export type ViewContext = Pick<PageContext, "sql" | "csrf" | "now"> & {
-  role: Role;
-  team: { id: string; name: string };
-};
 
 export const settingsFields = v.strictObject({
   slug: v.string(),
@@ -64,107 +54,73 @@ export const toFields = ({ slug, name, baseUrl, description }: Environment): Set
 });
 
 export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, button: string): Html => (
-  <form class="fields card padded" method="post" action={to}>
-    <Csrf token={csrf} />
-
-    <Field
-      label="Slug"
-      name="slug"
-      value={fields.slug}
-      required
-      max={100}
-      isCode
-      placeholder="staging"
-      hint="The name in uploads and executions: lower-case letters, digits, - and _."
-    />
-
-    <Field
-      label="Name"
-      name="name"
-      value={fields.name}
-      max={200}
-      placeholder="Staging"
-      hint="The display name. If empty, the slug is used."
-    />
-
-    <Field
-      label="Address"
-      name="baseUrl"
-      value={fields.baseUrl}
-      type="url"
-      max={2000}
-      placeholder="https://staging.example.com"
-      hint="Runners pass it to tests as the base URL."
-    />
-
+  <Form to={to} csrf={csrf} button={button}>
+    {field(fields, "slug", "Slug", {
+      required: true,
+      max: 100,
+      isCode: true,
+      placeholder: "staging",
+      hint: "The name in uploads and executions: lower-case letters, digits, - and _.",
+    })}
+    {field(fields, "name", "Name", {
+      max: 200,
+      placeholder: "Staging",
+      hint: "The display name. If empty, the slug is used.",
+    })}
+    {field(fields, "baseUrl", "Address", {
+      type: "url",
+      max: 2000,
+      placeholder: "https://staging.example.com",
+      hint: "Runners pass it to tests as the base URL.",
+    })}
     <Field label="Description" name="description" value={fields.description} type="area" rows={2} max={10_000} />
-    <div>
-      <button class="main">{button}</button>
-    </div>
-  </form>
+  </Form>
 );
 
 type TableProperties = { base: Path; environments: readonly Environment[]; now: Date };
 
 const EnvironmentTable = ({ base, environments, now }: TableProperties): Html => (
-  <div class="card">
-    <table>
-      <TableHead
-        caption="Environments"
-        columns={["Environment", ["Address", "wide"], ["Variables", "number"], ["Changed", "number", "wide"]]}
-      />
-      <tbody>
-        {environments.map((row) => (
-          <tr>
-            <td class="long">
-              <a href={`${base}/${row.id}`}>
-                <b>{row.name}</b>
-              </a>{" "}
-              <code class="soft">{row.slug}</code>
-            </td>
-            <td class="long wide soft">{row.baseUrl === null ? "–" : <Breakable text={row.baseUrl} />}</td>
-            <td class="number">{row.variableCount}</td>
-            <td class="number soft wide">
-              <Ago at={row.updatedAt} now={now} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <CardTable
+    caption="Environments"
+    columns={["Environment", ["Address", "wide"], ["Variables", "number"], ["Changed", "number", "wide"]]}
+  >
+    {environments.map((row) => (
+      <tr>
+        <td class="long">
+          <a href={`${base}/${row.id}`}>
+            <b>{row.name}</b>
+          </a>{" "}
+          <code class="soft">{row.slug}</code>
+        </td>
+        <td class="long wide soft">{row.baseUrl === null ? "–" : <Breakable text={row.baseUrl} />}</td>
+        <td class="number">{row.variableCount}</td>
+        <AgoCell at={row.updatedAt} now={now} kind="number soft wide" />
+      </tr>
+    ))}
+  </CardTable>
 );
 
-type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined };
-
-/** A refused form: what is wrong with it, and what was entered. */
+/** `refused`: a form, with what is wrong with it. */
 type Refused = { problem: string; fields: SettingsFields };
 
-async function loadList({ sql, team }: ViewContext, { cursor }: ListQuery): Promise<PagedRows<Environment>> {
-  return toPagedRows(await selectEnvironments(sql, team.id, MAX_ROWS, cursor), MAX_ROWS, ({ slug }) => slug);
-}
-
-async function showList(context: ViewContext, query: ListQuery, refused?: Refused): Promise<View> {
-  return listView(context, query, await loadList(context, query), refused);
-}
-
-function listView(
-  { team, role, csrf, now }: ViewContext,
-  { cursor, notice }: ListQuery,
-  list: PagedRows<Environment>,
-  refused: Refused | undefined,
-): View {
+async function showList(
+  { sql, team, role, csrf, now }: TeamContext,
+  query: ListQuery,
+  refused?: Refused,
+): Promise<View> {
+  const found = await selectEnvironments(sql, team.id, MAX_ROWS, query.cursor);
+  const list = toPagedRows(found, MAX_ROWS, ({ slug }) => slug);
   const base: Path = `/teams/${team.id}/environments`;
   const body = (
     <>
-      <Notice notices={NOTICES} name={notice} />
       <TeamList
         path={base}
         title="Environments"
         noun="environment"
         description="An environment has a base URL and variables, which runners pass to the tasks of an execution."
         suggestion="Create one below, for example staging, production, a browser or a device."
-        hasNewPage={false}
-        {...{ role, list, cursor }}
+        notices={NOTICES}
+        {...{ role, list, query }}
       >
         <EnvironmentTable base={base} environments={list.rows} now={now} />
       </TeamList>
@@ -186,27 +142,22 @@ export const cursor = v.optional(v.pipe(v.string(), v.maxLength(200)));
 
 export const query = v.strictObject({ notice, cursor });
 
+type ListQuery = v.InferOutput<typeof query>;
+
 export const listPage = page(
   "/teams/:teamId/environments",
   { access: "viewer", query },
   async (context) => await showList(context, context.query),
 );
 
-export const createEnvironmentForm = form(
+export const createEnvironmentForm = action(
   "/teams/:teamId/environments",
   { access: "owner", fields: settingsFields },
-  async (context) => {
-    const { team, fields } = context;
-    const made = await tryForm(() => {
-      const values = check(newEnvironment, toValues(fields));
-      return write(
-        context,
-        "owner",
-        (sql) => createEnvironment(sql, team.id, values),
-        ({ slug, id }) => ({ action: "environment.created", subject: slug, details: { environmentId: id } }),
-      );
-    });
-    if ("problem" in made) return await showList(context, {}, { problem: made.problem, fields });
-    return new SeeOther(`/teams/${team.id}/environments/${made.result.id}?notice=created`);
+  {
+    read: ({ fields }) => check(newEnvironment, toValues(fields)),
+    act: (sql, { team }, values) => createEnvironment(sql, team.id, values),
+    record: ({ slug, id }) => ({ action: "environment.created", subject: slug, details: { environmentId: id } }),
+    refused: (context, problem) => showList(context, {}, { problem, fields: context.fields }),
+    done: ({ team }, { id }) => `/teams/${team.id}/environments/${id}?notice=created`,
   },
 );

@@ -10,10 +10,9 @@ import type { AuditAction, NewAuditEntry } from "../../../schema/audit.ts";
 import type { ExecutionRow } from "../../../store/executions.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { ActionForm, Danger } from "../../components/form.tsx";
-import { SeeOther, form } from "../../site/page.ts";
 import { executionPath } from "../../site/paths.ts";
-import { write } from "../../site/write.ts";
 import { howToRepeat } from "./rerun.tsx";
+import { action } from "../../site/action.ts";
 
 type ActionContext = {
   projectId: string;
@@ -89,76 +88,59 @@ export function actionsOf({ base, csrf, role, execution, share, ...more }: Actio
   );
 }
 
-export const rerunForm = form(
-  "/projects/:projectId/executions/:executionId/rerun",
-  { access: "member", fields: v.strictObject({ failedOnly: v.optional(v.literal("true")) }) },
-  async (context) => {
-    const { project, params, fields, publicUrl } = context;
-    const failedOnly = fields.failedOnly === "true";
-    const asked = { failedOnly, teamId: project.teamId, publicUrl, now: new Date() };
-    const id = await write(
-      context,
-      "member",
-      (sql) => rerunEnded(sql, project.id, params.executionId, asked),
-      (rerun) => ({
-        action: "execution.rerun",
-        subject: params.executionId,
-        details: { projectId: project.id, rerun, failedOnly },
-      }),
-    );
-    return new SeeOther(executionPath(project.id, id));
-  },
-);
-
-export const completeForm = form(
-  "/projects/:projectId/executions/:executionId/complete",
-  { access: "member" },
-  async (context) => {
-    const { project, params } = context;
-    await write(
-      context,
-      "member",
-      (sql) => completeExecution(sql, project.id, params.executionId, new Date()),
-      toEntry("execution.completed", project),
-    );
-    return new SeeOther(executionPath(project.id, params.executionId));
-  },
-);
-
-export const cancelForm = form(
-  "/projects/:projectId/executions/:executionId/cancel",
-  { access: "member" },
-  async (context) => {
-    const { project, params } = context;
-    await write(
-      context,
-      "member",
-      (sql) => cancelExecution(sql, project.id, params.executionId, new Date()),
-      toEntry("execution.cancelled", project),
-    );
-    return new SeeOther(executionPath(project.id, params.executionId));
-  },
-);
-
-export const deleteForm = form(
-  "/projects/:projectId/executions/:executionId/delete",
-  { access: "owner" },
-  async (context) => {
-    const { project, params } = context;
-    await write(
-      context,
-      "owner",
-      async (sql) => (await removeExecution(sql, project.id, params.executionId)) || absent(),
-      toEntry("execution.deleted", project),
-    );
-    return new SeeOther(`/projects/${project.id}/executions`);
-  },
-);
-
 const toEntry =
-  (action: AuditAction, { id: projectId }: { id: string }) =>
-  ({ id, key }: { id: string; key: string | null }): NewAuditEntry => ({
+  (action: AuditAction) =>
+  ({ id, key }: { id: string; key: string | null }, { project }: { project: { id: string } }): NewAuditEntry => ({
     action,
     subject: key ?? id,
-    details: { projectId, executionId: id },
+    details: { projectId: project.id, executionId: id },
   });
+
+const onePath = "/projects/:projectId/executions/:executionId";
+
+export const rerunForm = action(
+  `${onePath}/rerun`,
+  { access: "member", fields: v.strictObject({ failedOnly: v.optional(v.literal("true")) }) },
+  {
+    read: ({ project, fields, publicUrl }) => ({
+      ...{ failedOnly: fields.failedOnly === "true", teamId: project.teamId, publicUrl, now: new Date() },
+    }),
+    act: (sql, { project, params }, asked) => rerunEnded(sql, project.id, params.executionId, asked),
+    record: (rerun, { project, params }, { failedOnly }) => ({
+      action: "execution.rerun",
+      subject: params.executionId,
+      details: { projectId: project.id, rerun, failedOnly },
+    }),
+    done: ({ project }, id) => executionPath(project.id, id),
+  },
+);
+
+export const completeForm = action(
+  `${onePath}/complete`,
+  { access: "member" },
+  {
+    act: (sql, { project, params }) => completeExecution(sql, project.id, params.executionId, new Date()),
+    record: toEntry("execution.completed"),
+    done: ({ project, params }) => executionPath(project.id, params.executionId),
+  },
+);
+
+export const cancelForm = action(
+  `${onePath}/cancel`,
+  { access: "member" },
+  {
+    act: (sql, { project, params }) => cancelExecution(sql, project.id, params.executionId, new Date()),
+    record: toEntry("execution.cancelled"),
+    done: ({ project, params }) => executionPath(project.id, params.executionId),
+  },
+);
+
+export const deleteForm = action(
+  `${onePath}/delete`,
+  { access: "owner" },
+  {
+    act: async (sql, { project, params }) => (await removeExecution(sql, project.id, params.executionId)) || absent(),
+    record: toEntry("execution.deleted"),
+    done: ({ project }) => `/projects/${project.id}/executions`,
+  },
+);

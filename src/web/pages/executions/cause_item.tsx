@@ -148,11 +148,7 @@ function subtitlesOf({ cause, first, firstLine, owners, onlyHost, isOld, evidenc
     ) : null,
     onlyWithWords(cause.failures),
     ownerWords(owners),
-    onlyHost === null ? null : (
-      <>
-        on <Breakable text={onlyHost} />
-      </>
-    ),
+    onlyHost === null ? null : ["on ", <Breakable text={onlyHost} />],
     isOld ? sinceWords(evidence!.sinceAt) : null,
     cause.bug === null ? null : cause.bug.known ? knownBugMention(cause.bug.number) : bugWords(cause.bug.number),
   ].filter((piece) => piece !== null);
@@ -211,11 +207,7 @@ function CauseFacts(properties: CauseProperties): Html {
           <a href={executionPath(projectId, evidence!.sinceExecutionId!)}>
             {evidence!.sinceAt === null ? "an earlier execution" : <Ago at={evidence!.sinceAt} now={now} />}
           </a>
-          {evidence!.sinceCommit === null ? null : (
-            <>
-              , <Commit hash={evidence!.sinceCommit} />
-            </>
-          )}
+          {evidence!.sinceCommit === null ? null : [", ", <Commit hash={evidence!.sinceCommit} />]}
         </p>
       ) : null}{" "}
       {cause.bug === null ? null : <JoinedBugFacts projectId={projectId} bug={cause.bug} />}
@@ -248,34 +240,26 @@ const FailureItem = ({
     <a href={testPath(context.projectId, failure.testCaseId)}>
       {isSingle(cause) ? "Test history" : <Breakable text={shownTaskTitle(failure)} />}
     </a>
-    {failure.file === null ? null : (
-      <>
-        {" "}
-        <code class="soft">
-          <Breakable text={failure.file} />
-          {failure.line === null ? null : `:${failure.line}`}
-        </code>
-      </>
-    )}
-    {blameOf(failure) === blameOf(first) ? null : (
-      <>
-        {" "}
-        <Tag>{SECTIONS[blameOf(failure)]!.tag}</Tag>
-      </>
-    )}
-    {failure.owners.length === 0 || owners.length === failure.owners.length ? null : (
-      <>
-        {" "}
-        <span class="soft">{failure.owners.join(", ")}</span>
-      </>
-    )}
-    {failure.host === null || failure.host === onlyHost ? null : (
-      <>
-        {" "}
-        <span class="soft">
-          on <Breakable text={failure.host} />
-        </span>
-      </>
-    )}
+    {failure.file === null
+      ? null
+      : [
+          " ",
+          <code class="soft">
+            <Breakable text={failure.file} />
+            {failure.line === null ? null : `:${failure.line}`}
+          </code>,
+        ]}
+    {blameOf(failure) === blameOf(first) ? null : [" ", <Tag>{SECTIONS[blameOf(failure)]!.tag}</Tag>]}
+    {failure.owners.length === 0 || owners.length === failure.owners.length
+      ? null
+      : [" ", <span class="soft">{failure.owners.join(", ")}</span>]}
+    {failure.host === null || failure.host === onlyHost
+      ? null
+      : [
+          " ",
+          <span class="soft">
+            on <Breakable text={failure.host} />
+          </span>,
+        ]}
   </li>
 );

@@ -10,6 +10,7 @@ import { selectRunId } from "../../../store/test_runs.ts";
 import { selectSlowerTests, type SlowerRow } from "../../../store/slower.ts";
 import { shownTaskTitle } from "../../../wording/case_title.ts";
 import { toCount } from "../../../wording/numbers.ts";
+import { CardTable } from "../../components/list.tsx";
 import { SlowerTests } from "../../components/slower_tests.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
@@ -22,7 +23,7 @@ const MAX_COMPARED_RESULTS = 20_000;
 
 type NamedTest = Pick<ComparedRow, "testCaseId" | "taskSlug" | "suite" | "name">;
 
-export type Changes = {
+type Changes = {
   compared: readonly ComparedRow[];
   slower: readonly SlowerRow[];
   flaky: readonly NamedTest[];
@@ -138,23 +139,12 @@ export function ChangeList({ projectId, execution, changes }: ChangesProperties)
           </small>
         )}
       </h2>
-      <div class="card">
-        <table>
-          <caption class="visually-hidden">Tests that changed in this execution</caption>
-          <thead class="visually-hidden">
-            <tr>
-              <th scope="col">Change</th>
-              <th scope="col">Tests</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <ChangeRow projectId={projectId} row={row} />
-            ))}
-            {changes.slower.length === 0 ? null : <SlowerRow projectId={projectId} tests={changes.slower} />}
-          </tbody>
-        </table>
-      </div>
+      <CardTable caption="Tests that changed in this execution" columns={["Change", "Tests"]} hidesHead>
+        {rows.map((row) => (
+          <ChangeRow projectId={projectId} row={row} />
+        ))}
+        {changes.slower.length === 0 ? null : <SlowerRow projectId={projectId} tests={changes.slower} />}
+      </CardTable>
     </>
   );
 }

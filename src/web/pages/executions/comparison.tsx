@@ -10,11 +10,11 @@ import { selectSlowerTests } from "../../../store/slower.ts";
 import { selectExecution, selectExecutionNames, selectSummaries } from "../../../store/execution_list.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { Empty } from "../../components/empty.tsx";
+import { Empty, MarkCell, CardTable } from "../../components/list.tsx";
 import { SlowerTests } from "../../components/slower_tests.tsx";
-import { Mark, wordOf } from "../../components/status.tsx";
+import { wordOf } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
-import { type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
+import { type View, page, type ProjectContext } from "../../site/page.ts";
 import { executionPath, testPath } from "../../site/paths.ts";
 
 const COMPARED: Record<string, { title: string; hint: string; mark: string }> = {
@@ -51,34 +51,21 @@ function comparedTable(projectId: string, kind: string, rows: readonly ComparedR
           {total > shown.length ? `; the first ${shown.length}` : ""}
         </small>
       </h2>
-      <div class="card">
-        <table>
-          <caption class="visually-hidden">{title}</caption>
-          <thead class="visually-hidden">
-            <tr>
-              <th scope="col">Kind</th>
-              <th scope="col">Test</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((row) => (
-              <tr>
-                <td class="mark-cell">
-                  <Mark status={shape} word={false} />
-                </td>
-                <td class="long">
-                  <span class="soft">
-                    <Breakable text={row.taskSlug} /> ›{" "}
-                  </span>
-                  <a href={testPath(projectId, row.testCaseId)}>
-                    <Breakable text={shownCaseTitle(row)} />
-                  </a>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable caption={title} columns={["Kind", "Test"]} hidesHead>
+        {shown.map((row) => (
+          <tr>
+            <MarkCell status={shape} word={false} />
+            <td class="long">
+              <span class="soft">
+                <Breakable text={row.taskSlug} /> ›{" "}
+              </span>
+              <a href={testPath(projectId, row.testCaseId)}>
+                <Breakable text={shownCaseTitle(row)} />
+              </a>
+            </td>
+          </tr>
+        ))}
+      </CardTable>
     </>
   );
 }
@@ -87,11 +74,7 @@ const MAX_CHOICES = 20;
 
 const comparisonQuery = v.strictObject({ baseline: mayBeEmpty(uuid) });
 
-type Context = Pick<PageContext, "sql" | "now" | "path"> & {
-  project: ProjectRef;
-  params: { executionId: string };
-  query: v.InferOutput<typeof comparisonQuery>;
-};
+type Context = ProjectContext & { params: { executionId: string }; query: v.InferOutput<typeof comparisonQuery> };
 
 async function loadComparison({ sql, project: { id: projectId, defaultBranch }, params, query }: Context) {
   const { executionId } = params;

@@ -5,43 +5,124 @@ import type { Html } from "../../../http/html.ts";
 import { absent } from "../../../http/problem.ts";
 import { readAbsentOfExecution } from "../../../operations/executions/absent_tests.ts";
 import { isAnswered } from "../../../operations/executions/reruns.ts";
-import { hasEnded } from "../../../rules/execution.ts";
-import type { Role } from "../../../schema/accounts.ts";
-import { selectExecution, selectExecutionNames, selectReruns } from "../../../store/execution_list.ts";
+import { hasEnded, progressOf } from "../../../rules/execution.ts";
+import type { AbsentTests } from "../../../schema/absent_tests.ts";
+import {
+  selectExecution,
+  selectExecutionNames,
+  selectReruns,
+  type TimedExecutionRow,
+} from "../../../store/execution_list.ts";
+import type { ExecutionRow } from "../../../store/executions.ts";
 import { countFailures } from "../../../store/failures.ts";
 import { selectUsualDurations } from "../../../store/usual_durations.ts";
+import { absentKinds } from "../../../wording/absent_tests.ts";
+import { shownCaseTitle, shownTaskTitle } from "../../../wording/case_title.ts";
 import { type HeadlineWord, executionHeadline, headlineText } from "../../../wording/execution.ts";
 import { shortExecutionName } from "../../../wording/execution_name.ts";
-import { AbsentTestsNotice } from "../../components/absent_tests.tsx";
+import { toCount } from "../../../wording/numbers.ts";
+import { newTestWords } from "../../../wording/verification.ts";
 import { causeCursor } from "../../components/causes.ts";
-import { Empty } from "../../components/empty.tsx";
+import { Empty, MarkCell, CardTable } from "../../components/list.tsx";
 import { shareForm } from "../../components/share_parts.tsx";
 import { Mark } from "../../components/status.tsx";
-import { type Page, type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
-import { executionPath } from "../../site/paths.ts";
+import { toSpan, Breakable } from "../../components/text.tsx";
+import { type Page, type View, page, type ProjectContext } from "../../site/page.ts";
+import { executionPath, testPath } from "../../site/paths.ts";
 import { actionsOf, cancelForm, completeForm, deleteForm, rerunForm } from "./actions.tsx";
 import { ChangeList, readChanges } from "./changes.tsx";
 import { comparisonPage } from "./comparison.tsx";
 import { failureSections } from "./failures.tsx";
+import { readGates, TaskGates } from "./gates.tsx";
 import { listPage } from "./list.tsx";
 import { LiveLogEnd, readLiveLog } from "./live_log.tsx";
-import { readGates, TaskGates } from "./gates.tsx";
 import { type ExecutionView, findFlakyTest, flakyWord, metaOf, toHtml } from "./meta.tsx";
-import { NewTests } from "./new_tests.tsx";
-import { ExecutionProgress } from "./progress.tsx";
 import { ProbeNotice } from "./probe.tsx";
 import { readFailures } from "./read_failures.ts";
 import { rerunsOf, waitingRerun } from "./rerun.tsx";
 import { MAX_TASKS, taskTable } from "./task_table.tsx";
 
+function AbsentTestsNotice({ projectId, absent }: { projectId: string; absent: AbsentTests }): Html | null {
+  const kinds = absentKinds(absent);
+  if (kinds.length === 0) return null;
+  return (
+    <div class="message" role="note">
+      {kinds.map(({ sentence, tests: { count, testCases } }) => (
+        <details class="bare">
+          <summary>{sentence}</summary>
+          <ul class="plain small">
+            {testCases.map((test) => (
+              <li>
+                <a href={testPath(projectId, test.testCaseId)}>
+                  <Breakable text={shownTaskTitle(test)} />
+                </a>
+              </li>
+            ))}
+            {count > testCases.length ? <li class="soft">{toCount(count - testCases.length)} more</li> : null}
+          </ul>
+        </details>
+      ))}
+    </div>
+  );
+}
+
+const MARK_OF: Record<string, string> = { inconclusive: "incomplete" };
+
+/** Shows nothing if no new test is run again. */
+function NewTests({ projectId, execution }: { projectId: string; execution: TimedExecutionRow }): Html | null {
+  const { newTests } = execution;
+  if (newTests.length === 0) return null;
+  // Those that need attention come first.
+  const sorted = newTests.toSorted((a, b) => Number(b.failed > 0) - Number(a.failed > 0));
+  return (
+    <>
+      <h2>
+        New tests <small>run again after the execution; the results count nowhere else</small>
+      </h2>
+      <CardTable caption="New tests and their further runs">
+        {sorted.map((test) => (
+          <tr>
+            <MarkCell status={MARK_OF[test.status] ?? test.status} />
+            <td class="long">
+              <a href={`${testPath(projectId, test.testCase.testCaseId)}#verifications`}>
+                {shownCaseTitle(test.testCase)}
+              </a>
+            </td>
+            <td class="long">{newTestWords(test)}</td>
+          </tr>
+        ))}
+      </CardTable>
+    </>
+  );
+}
+
+type ProgressProperties = { execution: ExecutionRow; usual: ReadonlyMap<string, number>; now: Date };
+
+/** Shows nothing for an execution that has ended or whose tasks are not known yet. */
+function ExecutionProgress({ execution: { status, tasks }, usual, now }: ProgressProperties): Html | null {
+  const progress = progressOf(status, tasks, usual, now.getTime());
+  if (progress === null) return null;
+  const { share, remainingMs } = progress;
+  const percent = Math.floor(Math.min(0.99, share) * 100);
+  return (
+    <div class="progress">
+      <progress max="100" value={percent} aria-label="Progress of the execution">
+        {percent} %
+      </progress>
+      <span class="small soft">
+        {remainingMs === null
+          ? `${percent} % of tasks finished`
+          : remainingMs === 0
+            ? "taking longer than usual"
+            : `about ${remainingMs < 60_000 ? `${Math.ceil(remainingMs / 1_000)} seconds` : toSpan(remainingMs)} left, estimated from recent runs of its tasks`}
+      </span>
+    </div>
+  );
+}
+
 const executionQuery = v.strictObject({ cause_after: causeCursor, tasks: v.optional(v.literal("all")) });
 
-type Context = Pick<PageContext, "sql" | "csrf" | "now" | "publicUrl"> & {
-  project: ProjectRef;
-  role: Role;
-  params: { executionId: string };
-  query: v.InferOutput<typeof executionQuery>;
-};
+type Context = ProjectContext & { params: { executionId: string }; query: v.InferOutput<typeof executionQuery> };
 
 async function loadExecution({ sql, project, params: { executionId }, query, role }: Context) {
   const projectId = project.id;

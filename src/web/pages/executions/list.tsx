@@ -9,13 +9,12 @@ import { branchName, mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { splitTags, tagFilter } from "../../../schema/tags.ts";
 import { selectSummaries } from "../../../store/execution_list.ts";
 import { selectBuildOrigins } from "../../../store/overview.ts";
-import { Empty, FirstReportLink } from "../../components/empty.tsx";
+import { Empty, FirstReportLink, Pager } from "../../components/list.tsx";
 import { ExecutionTable } from "../../components/execution_table.tsx";
 import { FilterBar, FilterSelect, FilterText } from "../../components/filters.tsx";
 import type { Choice } from "../../components/form.tsx";
-import { Pager } from "../../components/pager.tsx";
 import { wordOf } from "../../components/status.tsx";
-import { type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
+import { type View, page, type ProjectContext } from "../../site/page.ts";
 import { toAddress } from "../../site/paths.ts";
 
 const PAGE_SIZE = 30;
@@ -55,7 +54,7 @@ const STATUS_OPTIONS: readonly Choice[] = [
 
 type ListQuery = v.InferOutput<typeof listQuery>;
 
-type Context = Pick<PageContext, "sql" | "now" | "path"> & { project: ProjectRef; query: ListQuery };
+type Context = ProjectContext & { query: ListQuery };
 
 async function loadList({ sql, project, query }: Context) {
   const { q, branch, status, environment, tag, day, cursor } = query;

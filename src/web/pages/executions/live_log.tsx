@@ -10,7 +10,7 @@ import { taskPath } from "../../site/paths.ts";
 /** Size in bytes. */
 const TAIL_BYTES = 4_096;
 
-export type LiveLog = { taskSlug: string; text: string; others: number };
+type LiveLog = { taskSlug: string; text: string; others: number };
 
 /** Returns the log of the first running task, or undefined if no runner runs any. */
 export async function readLiveLog(

@@ -88,18 +88,8 @@ export function metaOf(
   return [
     <span>
       <b>{executionNumber(execution)}</b>
-      {execution.sample ? (
-        <>
-          {" "}
-          <Tag>sample</Tag>
-        </>
-      ) : null}
-      {execution.untrusted ? (
-        <>
-          {" "}
-          <Tag>{execution.probe ? "probe" : "untrusted (fork)"}</Tag>
-        </>
-      ) : null}
+      {execution.sample ? [" ", <Tag>sample</Tag>] : null}
+      {execution.untrusted ? [" ", <Tag>{execution.probe ? "probe" : "untrusted (fork)"}</Tag>] : null}
     </span>,
     execution.branch === null ? null : <code>{execution.branch}</code>,
     execution.branch !== null || execution.baseBranch === null ? null : (

@@ -26,12 +26,8 @@ export function ProbeNotice({ projectId, probe }: { projectId: string; probe: Ex
   return (
     <p class="message" data-region="probe">
       <b>Probe</b>: this execution runs <a href={path}>{testCase.name}</a> alone, at one commit
-      {verificationId === null ? null : (
-        <>
-          , for <a href={`${path}#verifications`}>a verification</a>
-        </>
-      )}
-      . {result === null ? "" : `${RESULT_WORDS[result]} `}Its results count nowhere else.
+      {verificationId === null ? null : [", for ", <a href={`${path}#verifications`}>a verification</a>]}.{" "}
+      {result === null ? "" : `${RESULT_WORDS[result]} `}Its results count nowhere else.
     </p>
   );
 }

@@ -19,13 +19,7 @@ export function rerunsOf(projectId: string, { repeatedStatus }: ExecutionRow, re
   ));
   const became = repeatedStatus === null ? "" : `${wordOf(repeatedStatus)} when rerun`;
   const lead =
-    repeatedStatus === null ? (
-      "rerun by"
-    ) : (
-      <>
-        <Mark status={repeatedStatus} word={false} /> <b>{became}</b>:
-      </>
-    );
+    repeatedStatus === null ? "rerun by" : [<Mark status={repeatedStatus} word={false} />, " ", <b>{became}</b>, ":"];
   return (
     <span>
       {lead}{" "}

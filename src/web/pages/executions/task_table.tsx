@@ -8,10 +8,10 @@ import type { TaskRow } from "../../../store/execution_tasks.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { reasonOfTask } from "../../../wording/missing_runner.ts";
 import { taskLine } from "../../../wording/reasons.ts";
-import { Mark, Tag, wordOf, worstFirst } from "../../components/status.tsx";
+import { MarkCell, CardTable, TASK_COLUMNS } from "../../components/list.tsx";
+import { Tag, wordOf, worstFirst } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { executionPath, taskPath } from "../../site/paths.ts";
-import { TableHead, TASK_COLUMNS } from "../../components/table_head.tsx";
 
 /** Maximum number of tasks that are listed at first. */
 export const MAX_TASKS = 50;
@@ -37,19 +37,14 @@ export function taskTable(
       <h2>
         Tasks <small>{counted(tasks.length, "task")}</small>
       </h2>
-      <div class="card">
-        <table>
-          <TableHead
-            caption="Tasks of this execution, failed tasks first"
-            columns={[...TASK_COLUMNS, hasRunners && ["Runner", "wide"], hasRunners && ["Log", "wide"]]}
-          />
-          <tbody>
-            {shown.map((task) =>
-              taskRow(projectId, id, task, { hasRunners, usual: task.slower?.usualMs ?? usual.get(task.slug), now }),
-            )}
-          </tbody>
-        </table>
-      </div>
+      <CardTable
+        caption="Tasks of this execution, failed tasks first"
+        columns={[...TASK_COLUMNS, hasRunners && ["Runner", "wide"], hasRunners && ["Log", "wide"]]}
+      >
+        {shown.map((task) =>
+          taskRow(projectId, id, task, { hasRunners, usual: task.slower?.usualMs ?? usual.get(task.slug), now }),
+        )}
+      </CardTable>
     </>,
     shown.length < tasks.length ? (
       <p class="pages">
@@ -59,13 +54,13 @@ export function taskTable(
   ];
 }
 
-export const shardsWord = (task: TaskRow): string | null => {
+const shardsWord = (task: TaskRow): string | null => {
   if (task.shards === 1) return null;
   return `${task.shards - missingShardsOf(task).length} of ${task.shards} shards`;
 };
 
 /** Explains why a task is missing or incomplete. Returns null if it is neither. */
-export function whyMissing(task: TaskRow): string | null {
+function whyMissing(task: TaskRow): string | null {
   if (hasEnded(task.status)) return taskLine(task) ?? task.reason;
   const reason = reasonOfTask(task);
   if (reason !== null) return reason;
@@ -95,9 +90,7 @@ function taskRow(projectId: string, executionId: string, task: TaskRow, { hasRun
   const span = spanOf(task, now);
   return (
     <tr>
-      <td class="mark-cell">
-        <Mark status={task.status} />
-      </td>
+      <MarkCell status={task.status} />
       <td class="long">
         <a href={path}>
           <Breakable text={task.slug} />
@@ -105,12 +98,9 @@ function taskRow(projectId: string, executionId: string, task: TaskRow, { hasRun
         {shards ? <Tag>{shards}</Tag> : null} {task.attempt > 1 ? <Tag>{`attempt ${task.attempt}`}</Tag> : null}{" "}
         {task.outage ? <Tag kind="failed">outage</Tag> : null}
         {task.slower ? <Tag>slower than usual</Tag> : null}
-        {["queued", "running", "cancelled"].includes(task.status) ? (
-          <>
-            {" "}
-            <Tag kind={task.status}>{wordOf(task.status)}</Tag>
-          </>
-        ) : null}
+        {["queued", "running", "cancelled"].includes(task.status)
+          ? [" ", <Tag kind={task.status}>{wordOf(task.status)}</Tag>]
+          : null}
         {why ? <span class="small soft">{why}</span> : null}
       </td>
       <td class={task.passed === 0 ? "number soft" : "number"}>{toCount(task.passed)}</td>

@@ -11,10 +11,10 @@ import {
   TRIAL,
 } from "../../../schema/infrastructure_rules.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { Csrf, Field } from "../../components/form.tsx";
+import { Form, field } from "../../components/form.tsx";
 import { Breakable } from "../../components/text.tsx";
-import type { PageContext } from "../../site/page.ts";
 import { executionPath, testPath } from "../../site/paths.ts";
+import type { TeamContext, View } from "../../site/page.ts";
 
 export const ruleFields = v.strictObject({
   name: v.string(),
@@ -22,7 +22,8 @@ export const ruleFields = v.strictObject({
   url: v.string(),
   do: v.picklist(["save", "try"], "expected a known operation"),
 });
-export type RuleFields = Omit<v.InferOutput<typeof ruleFields>, "do">;
+export type RuleFields = Omit<SentFields, "do">;
+type SentFields = v.InferOutput<typeof ruleFields>;
 
 export const EMPTY_RULE: RuleFields = { name: "", pattern: "", url: "" };
 
@@ -37,45 +38,39 @@ export const toRuleFields = ({ name, pattern, url }: InfrastructureRule): RuleFi
   return { name, pattern, url: url ?? "" };
 };
 
-/** Searches the failures of the last days with the rule of a form. */
-export const tryRule = (
-  { sql, team, now }: Pick<PageContext, "sql" | "now"> & { team: { id: string } },
-  { pattern }: RuleFields,
-): Promise<RuleTrialResult> => tryInfrastructureRule(sql, team.id, check(ruleTrial, { pattern }), now);
+/** Searches the failures of the last days with the rule of a form. Returns undefined if the form is to be saved. */
+export function tryRule(
+  { sql, team, now, fields }: TeamContext & { fields: SentFields },
+  show: (fields: RuleFields, result: RuleTrialResult) => Promise<View>,
+): Promise<View> | undefined {
+  if (fields.do === "save") return undefined;
+  const { pattern } = fields;
+  return tryInfrastructureRule(sql, team.id, check(ruleTrial, { pattern }), now).then((result) => show(fields, result));
+}
 
 type FormProperties = { to: Path; csrf: string; fields: RuleFields; button: string };
 
 export const RuleForm = ({ to, csrf, fields, button }: FormProperties): Html => (
-  <form class="fields card padded" method="post" action={to}>
-    <Csrf token={csrf} />
-    <Field
-      label="Name"
-      name="name"
-      value={fields.name}
-      required
-      max={200}
-      placeholder="Package registry"
-      hint="Shown as the reason of a failure and as the title of its bug."
-    />
-    <Field
-      label="Text"
-      name="pattern"
-      value={fields.pattern}
-      required
-      max={300}
-      isCode
-      placeholder="ECONNREFUSED*registry"
-      hint="Searched in the message, the first lines of the stack and the end of the output. * stands for any characters. Letter case is ignored."
-    />
-    <Field
-      label="Link"
-      name="url"
-      value={fields.url}
-      type="url"
-      max={2000}
-      placeholder="https://wiki.example.com/registry"
-      hint="More information about this cause (optional)."
-    />
+  <Form to={to} csrf={csrf}>
+    {field(fields, "name", "Name", {
+      required: true,
+      max: 200,
+      placeholder: "Package registry",
+      hint: "Shown as the reason of a failure and as the title of its bug.",
+    })}
+    {field(fields, "pattern", "Text", {
+      required: true,
+      max: 300,
+      isCode: true,
+      placeholder: "ECONNREFUSED*registry",
+      hint: "Searched in the message, the first lines of the stack and the end of the output. * stands for any characters. Letter case is ignored.",
+    })}
+    {field(fields, "url", "Link", {
+      type: "url",
+      max: 2000,
+      placeholder: "https://wiki.example.com/registry",
+      hint: "More information about this cause (optional).",
+    })}
     <div class="actions">
       <button class="main" name="do" value="save">
         {button}
@@ -84,7 +79,7 @@ export const RuleForm = ({ to, csrf, fields, button }: FormProperties): Html => 
         Try on recent failures
       </button>
     </div>
-  </form>
+  </Form>
 );
 
 export const ruleWords = ({ pattern }: Pick<InfrastructureRule, "pattern">): Html => (

@@ -4,7 +4,6 @@ import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
 import { check } from "../../../http/input.ts";
 import { createInfrastructureRule } from "../../../operations/projects/infrastructure_rules.ts";
-import type { Role } from "../../../schema/accounts.ts";
 import {
   type InfrastructureRule,
   newInfrastructureRule,
@@ -16,17 +15,13 @@ import {
   selectInfrastructureShares,
 } from "../../../store/infrastructure_rules.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
+import { AgoCell, CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
 import { DayBars } from "../../components/day_bars.tsx";
-import { FormError } from "../../components/form.tsx";
-import { Notice, noticeParameter } from "../../components/notice.tsx";
-import { toPagedRows } from "../../components/pager.tsx";
-import { TeamList } from "../../components/team_list.tsx";
-import { Ago, External, toPercent } from "../../components/text.tsx";
-import { tryForm } from "../../site/form_input.ts";
-import { form, page, type PageContext, SeeOther, type View } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
+import { FormError, noticeParameter } from "../../components/form.tsx";
+import { External, toPercent } from "../../components/text.tsx";
+import { page, type View, type TeamContext } from "../../site/page.ts";
 import { EMPTY_RULE, type RuleFields, ruleFields, RuleForm, ruleWords, toRule, TrialResult, tryRule } from "./form.tsx";
-import { TableHead } from "../../components/table_head.tsx";
+import { action } from "../../site/action.ts";
 
 const MAX_ROWS = 50;
 
@@ -35,8 +30,6 @@ const NOTICES = {
   saved: "Rule saved. It applies to failures from now on.",
   deleted: "Rule deleted.",
 } as const;
-
-type ListContext = Pick<PageContext, "sql" | "csrf" | "now"> & { role: Role; team: { id: string; name: string } };
 
 type ListState = {
   cursor?: string | undefined;
@@ -49,30 +42,23 @@ type ListState = {
 type TableProperties = { base: Path; rules: readonly InfrastructureRule[]; now: Date };
 
 const RuleTable = ({ base, rules, now }: TableProperties): Html => (
-  <div class="card">
-    <table>
-      <TableHead
-        caption="Infrastructure rules, in the order in which they are tried"
-        columns={["Rule", "A failure", ["Changed", "number", "wide"]]}
-      />
-      <tbody>
-        {rules.map((rule) => (
-          <tr>
-            <td class="long">
-              <a href={`${base}/${rule.id}`}>
-                <b>{rule.name}</b>
-              </a>{" "}
-              {rule.url === null ? null : <External href={rule.url} of={<>About</>} />}
-            </td>
-            <td class="long">{ruleWords(rule)}</td>
-            <td class="number soft wide">
-              <Ago at={rule.updatedAt} now={now} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <CardTable
+    caption="Infrastructure rules, in the order in which they are tried"
+    columns={["Rule", "A failure", ["Changed", "number", "wide"]]}
+  >
+    {rules.map((rule) => (
+      <tr>
+        <td class="long">
+          <a href={`${base}/${rule.id}`}>
+            <b>{rule.name}</b>
+          </a>{" "}
+          {rule.url === null ? null : <External href={rule.url} of={<>About</>} />}
+        </td>
+        <td class="long">{ruleWords(rule)}</td>
+        <AgoCell at={rule.updatedAt} now={now} kind="number soft wide" />
+      </tr>
+    ))}
+  </CardTable>
 );
 
 const SHARE_DAYS = 30;
@@ -86,43 +72,32 @@ const Shares = ({ shares, now }: { shares: readonly InfrastructureShare[]; now: 
       <h2 id="trend">
         Failures of the infrastructure <small>last {SHARE_DAYS} days</small>
       </h2>
-      <div class="card">
-        <table>
-          <TableHead
-            caption="Failures that match a rule, by project"
-            columns={["Project", ["Share", "number"], ["By day", "wide"]]}
-          />
-          <tbody>
-            {shares.map(({ projectId, name, failures, matched, days }) => (
-              <tr>
-                <td class="long">
-                  <a href={`/projects/${projectId}`}>{name}</a>
-                </td>
-                <td class="number">
-                  {toPercent(matched / failures)}{" "}
-                  <span class="small soft">
-                    {toCount(matched)} of {counted(failures, "failure")}
-                  </span>
-                </td>
-                <td class="wide">
-                  <DayBars
-                    figures={new Map(Object.entries(days))}
-                    days={SHARE_DAYS}
-                    now={now}
-                    height={18}
-                    noun="failure"
-                  />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable
+        caption="Failures that match a rule, by project"
+        columns={["Project", ["Share", "number"], ["By day", "wide"]]}
+      >
+        {shares.map(({ projectId, name, failures, matched, days }) => (
+          <tr>
+            <td class="long">
+              <a href={`/projects/${projectId}`}>{name}</a>
+            </td>
+            <td class="number">
+              {toPercent(matched / failures)}{" "}
+              <span class="small soft">
+                {toCount(matched)} of {counted(failures, "failure")}
+              </span>
+            </td>
+            <td class="wide">
+              <DayBars figures={new Map(Object.entries(days))} days={SHARE_DAYS} now={now} height={18} noun="failure" />
+            </td>
+          </tr>
+        ))}
+      </CardTable>
     </>
   );
 
-async function showList({ sql, team, role, csrf, now }: ListContext, state: ListState): Promise<View> {
-  const { cursor, notice, problem, fields, result } = state;
+async function showList({ sql, team, role, csrf, now }: TeamContext, state: ListState): Promise<View> {
+  const { cursor, problem, fields, result } = state;
   const from = new Date(now.getTime() - (SHARE_DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
   const [found, shares] = await Promise.all([
     selectInfrastructureRules(sql, team.id, MAX_ROWS, cursor),
@@ -132,15 +107,14 @@ async function showList({ sql, team, role, csrf, now }: ListContext, state: List
   const base: Path = `/teams/${team.id}/infrastructure-rules`;
   const body = (
     <>
-      <Notice notices={NOTICES} name={notice} />
       <TeamList
         path={base}
         title="Infrastructure rules"
         noun="infrastructure rule"
         description="A failure that matches a rule blames nobody and does not count in the health of its test. All such failures of a project share a bug."
         suggestion="Create one below, for example for an unavailable package registry or a full disk."
-        hasNewPage={false}
-        {...{ role, list, cursor }}
+        notices={NOTICES}
+        {...{ role, list, query: state }}
       >
         <RuleTable base={base} rules={list.rows} now={now} />
       </TeamList>
@@ -166,28 +140,19 @@ export const listPage = page(
   async (context) => await showList(context, context.query),
 );
 
-export const createRuleForm = form(
+export const createRuleForm = action(
   "/teams/:teamId/infrastructure-rules",
   { access: "owner", fields: ruleFields },
-  async (context) => {
-    const { team, fields } = context;
-    const done = await tryForm(async () => {
-      if (fields.do === "try") return await tryRule(context, fields);
-      const rule = check(newInfrastructureRule, toRule(fields));
-      await write(
-        context,
-        "owner",
-        (sql) => createInfrastructureRule(sql, team.id, rule),
-        ({ id, name }) => ({
-          action: "infrastructure_rule.created",
-          subject: name,
-          details: { infrastructureRuleId: id, pattern: rule.pattern },
-        }),
-      );
-      return undefined;
-    });
-    if ("problem" in done) return await showList(context, { problem: done.problem, fields });
-    if (done.result) return await showList(context, { fields, result: done.result });
-    return new SeeOther(`/teams/${team.id}/infrastructure-rules?notice=created`);
+  {
+    preview: (context) => tryRule(context, (fields, result) => showList(context, { fields, result })),
+    read: ({ fields }) => check(newInfrastructureRule, toRule(fields)),
+    act: (sql, { team }, rule) => createInfrastructureRule(sql, team.id, rule),
+    record: ({ id, name }, _, { pattern }) => ({
+      action: "infrastructure_rule.created",
+      subject: name,
+      details: { infrastructureRuleId: id, pattern },
+    }),
+    refused: (context, problem) => showList(context, { problem, fields: context.fields }),
+    done: ({ team }) => `/teams/${team.id}/infrastructure-rules?notice=created`,
   },
 );

@@ -7,13 +7,11 @@ import {
   findInfrastructureRule,
   removeInfrastructureRule,
 } from "../../../operations/projects/infrastructure_rules.ts";
-import type { Role } from "../../../schema/accounts.ts";
 import { infrastructureRulePatch, type RuleTrialResult } from "../../../schema/infrastructure_rules.ts";
 import { Danger, FormError } from "../../components/form.tsx";
 import { External } from "../../components/text.tsx";
-import { tryForm } from "../../site/form_input.ts";
-import { form, page, type PageContext, SeeOther, type View } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
+import { action, deletion } from "../../site/action.ts";
+import { page, type View, type TeamContext, type Page } from "../../site/page.ts";
 import {
   type RuleFields,
   ruleFields,
@@ -24,12 +22,9 @@ import {
   TrialResult,
   tryRule,
 } from "./form.tsx";
+import { createRuleForm, listPage } from "./list.tsx";
 
-type RuleContext = Pick<PageContext, "fast" | "csrf"> & {
-  role: Role;
-  team: { id: string };
-  params: { teamId: string; infrastructureRuleId: string };
-};
+type RuleContext = TeamContext & { params: { teamId: string; infrastructureRuleId: string } };
 
 type RuleState = { problem?: string; fields?: RuleFields; result?: RuleTrialResult };
 
@@ -67,38 +62,29 @@ async function showRule(context: RuleContext, { problem, fields, result }: RuleS
 
 const onePath = "/teams/:teamId/infrastructure-rules/:infrastructureRuleId";
 
-export const rulePage = page(onePath, { access: "viewer" }, async (context) => await showRule(context, {}));
+const rulePage = page(onePath, { access: "viewer" }, async (context) => await showRule(context, {}));
 
-export const changeRuleForm = form(onePath, { access: "owner", fields: ruleFields }, async (context) => {
-  const { params, fields } = context;
-  const done = await tryForm(async () => {
-    if (fields.do === "try") return await tryRule(context, fields);
-    const patch = check(infrastructureRulePatch, toRule(fields));
-    await write(
-      context,
-      "owner",
-      (sql) => changeInfrastructureRule(sql, params, patch),
-      ({ id, name, pattern }) => ({
-        action: "infrastructure_rule.changed",
-        subject: name,
-        details: { infrastructureRuleId: id, pattern },
-      }),
-    );
-    return undefined;
-  });
-  if ("problem" in done) return await showRule(context, { problem: done.problem, fields });
-  if (done.result) return await showRule(context, { fields, result: done.result });
-  return new SeeOther(`/teams/${params.teamId}/infrastructure-rules?notice=saved`);
-});
+const changeRuleForm = action(
+  onePath,
+  { access: "owner", fields: ruleFields },
+  {
+    preview: (context) => tryRule(context, (fields, result) => showRule(context, { fields, result })),
+    read: ({ fields }) => check(infrastructureRulePatch, toRule(fields)),
+    act: (sql, { params }, patch) => changeInfrastructureRule(sql, params, patch),
+    record: ({ id, name, pattern }) => ({
+      action: "infrastructure_rule.changed",
+      subject: name,
+      details: { infrastructureRuleId: id, pattern },
+    }),
+    refused: (context, problem) => showRule(context, { problem, fields: context.fields }),
+    done: ({ params }) => `/teams/${params.teamId}/infrastructure-rules?notice=saved`,
+  },
+);
 
-export const deleteRuleForm = form(`${onePath}/delete`, { access: "owner" }, async (context) => {
-  const { params } = context;
-  const { teamId, infrastructureRuleId } = params;
-  await write(
-    context,
-    "owner",
-    (sql) => removeInfrastructureRule(sql, params),
-    (name) => ({ action: "infrastructure_rule.deleted", subject: name, details: { infrastructureRuleId } }),
-  );
-  return new SeeOther(`/teams/${teamId}/infrastructure-rules?notice=deleted`);
-});
+export const infrastructureRules: Page[] = [
+  listPage,
+  createRuleForm,
+  rulePage,
+  changeRuleForm,
+  deletion(onePath, "infrastructure_rule", removeInfrastructureRule),
+];

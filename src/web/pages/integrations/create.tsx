@@ -6,12 +6,10 @@ import { check } from "../../../http/input.ts";
 import { createIntegration, createSigningSecret } from "../../../operations/automation/integrations.ts";
 import { KINDS, type Kind } from "../../../schema/integration_configs.ts";
 import { newIntegration } from "../../../schema/integrations.ts";
-import { Csrf, Field, FormError } from "../../components/form.tsx";
-import { tryForm } from "../../site/form_input.ts";
-import { SeeOther, type View, form, page } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
+import { FormError, Form, field } from "../../components/form.tsx";
+import { type View, page, type TeamContext } from "../../site/page.ts";
 import { type ConfigFields, KIND_NAMES, configFields, configForm, toConfig, toConfigFields } from "./fields.tsx";
-import type { ViewContext } from "./list.tsx";
+import { action } from "../../site/action.ts";
 
 const chooseKind = (base: Path): View => ({
   title: "New integration",
@@ -48,7 +46,7 @@ const chooseKind = (base: Path): View => ({
 
 export type FormValues = { name: string; config: ConfigFields };
 
-function createForm({ team, csrf }: ViewContext, kind: Kind, values: FormValues, problem?: string): View {
+function createForm({ team, csrf }: TeamContext, kind: Kind, values: FormValues, problem?: string): View {
   const base: Path = `/teams/${team.id}/integrations`;
   const [name, use] = KIND_NAMES[kind];
   const body = (
@@ -59,24 +57,15 @@ function createForm({ team, csrf }: ViewContext, kind: Kind, values: FormValues,
         <a href={`${base}/new`}>Choose another kind</a>
       </p>
       <FormError message={problem} />
-      <form class="fields card padded top" method="post" action={`${base}/new`}>
-        <Csrf token={csrf} />
+      <Form to={`${base}/new`} csrf={csrf} button="Create integration" kind="fields card padded top">
         <input type="hidden" name="kind" value={kind} />
-
-        <Field
-          label="Name"
-          name="name"
-          value={values.name}
-          max={200}
-          placeholder={name}
-          hint={`The name of the integration. If empty: ${kind}.`}
-        />
-
+        {field(values, "name", "Name", {
+          max: 200,
+          placeholder: name,
+          hint: `The name of the integration. If empty: ${kind}.`,
+        })}
         {configForm(kind, values.config, "new")}
-        <div>
-          <button class="main">Create integration</button>
-        </div>
-      </form>
+      </Form>
     </>
   );
   return { title: "New integration", body, section: "integrations", ...(problem === undefined ? {} : { status: 400 }) };
@@ -104,29 +93,24 @@ export const newPage = page(
   },
 );
 
-export const createIntegrationForm = form(
+export const createIntegrationForm = action(
   "/teams/:teamId/integrations/new",
   { access: "owner", fields: createFields },
-  async (context) => {
-    const { team, fields } = context;
-    const { kind } = fields;
-    const values = toFormValues(fields as never);
-    const made = await tryForm(() => {
-      const name = values.name.trim();
-      const wanted = { kind, ...(name === "" ? {} : { name }), config: toConfig(kind, values.config, "new") };
-      const checked = check(newIntegration, wanted, false);
-      return write(
-        context,
-        "owner",
-        (sql) => createIntegration(sql, context, team.id, checked),
-        ({ integration: { id, name, kind } }) => ({
-          action: "integration.created",
-          subject: name,
-          details: { integrationId: id, kind },
-        }),
-      );
-    });
-    if ("problem" in made) return createForm(context, kind, values, made.problem);
-    return new SeeOther(`/teams/${team.id}/integrations/${made.result.integration.id}?notice=created`);
+  {
+    read: ({ fields }) => {
+      const { name, config } = toFormValues(fields as never);
+      const { kind } = fields;
+      const named = name.trim() === "" ? {} : { name: name.trim() };
+      return check(newIntegration, { kind, ...named, config: toConfig(kind, config, "new") }, false);
+    },
+    act: (sql, context, wanted) => createIntegration(sql, context, context.team.id, wanted),
+    record: ({ integration: { id, name, kind } }) => ({
+      action: "integration.created",
+      subject: name,
+      details: { integrationId: id, kind },
+    }),
+    refused: (context, problem) =>
+      createForm(context, context.fields.kind, toFormValues(context.fields as never), problem),
+    done: ({ team }, { integration }) => `/teams/${team.id}/integrations/${integration.id}?notice=created`,
   },
 );

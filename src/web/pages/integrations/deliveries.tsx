@@ -4,11 +4,11 @@ import type { Html, Path } from "../../../http/html.ts";
 import type { Delivery, DeliveryAttempt } from "../../../schema/deliveries.ts";
 import type { Integration } from "../../../schema/integrations.ts";
 import { toDuration } from "../../../wording/numbers.ts";
+import { AgoCell, TableHead } from "../../components/list.tsx";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, toExact } from "../../components/text.tsx";
-import type { ViewContext } from "./list.tsx";
-import { TableHead } from "../../components/table_head.tsx";
+import type { TeamContext } from "../../site/page.ts";
 
 const MAX_SHOWN_ATTEMPTS = 5;
 
@@ -29,9 +29,7 @@ export const DELIVERY_STATES: Record<Delivery["status"], { shape: string; word: 
 function attemptRow({ attemptedAt, statusCode, latencyMs, error }: DeliveryAttempt, now: Date): Html {
   return (
     <tr>
-      <td class="nowrap">
-        <Ago at={attemptedAt} now={now} />
-      </td>
+      <AgoCell at={attemptedAt} now={now} kind="nowrap" />
       <td class="number">{statusCode ?? <span class="soft">no response</span>}</td>
       <td class="number">{toDuration(latencyMs)}</td>
       <td class="long">{error ?? "arrived"}</td>
@@ -40,7 +38,7 @@ function attemptRow({ attemptedAt, statusCode, latencyMs, error }: DeliveryAttem
 }
 
 export function deliveryDetails(
-  { team, role, csrf, now }: ViewContext,
+  { team, role, csrf, now }: TeamContext,
   integration: Integration,
   delivery: Delivery,
 ): Html {
@@ -53,8 +51,7 @@ export function deliveryDetails(
     <details class="failure" id={`d-${id}`}>
       <summary>
         <span>
-          <Mark status={shape} word={false} />
-          <span class="visually-hidden">{word}</span>
+          <Mark status={shape} word={word} />
         </span>
         <span class="long">
           {title}{" "}

@@ -4,7 +4,7 @@ import * as v from "valibot";
 import type { Html } from "../../../http/html.ts";
 import { CONFIGS, type Kind, SECRETS } from "../../../schema/integration_configs.ts";
 import { Field, Select } from "../../components/form.tsx";
-import { splitList } from "../../site/form_input.ts";
+import { splitList } from "../../site/action.ts";
 
 /** The names and descriptions of the kinds. */
 export const KIND_NAMES: Record<Kind, readonly [name: string, use: string]> = {

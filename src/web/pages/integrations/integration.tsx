@@ -11,23 +11,20 @@ import {
   toIntegration,
   tryIntegration,
 } from "../../../operations/automation/integrations.ts";
-import { mayBeEmpty } from "../../../schema/fields.ts";
 import { type Delivery, deliveryStatus } from "../../../schema/deliveries.ts";
+import { booleanText, mayBeEmpty } from "../../../schema/fields.ts";
 import { type Integration, integrationPatch } from "../../../schema/integrations.ts";
 import { selectDeliveries } from "../../../store/deliveries.ts";
-import { Empty } from "../../components/empty.tsx";
 import { StatusFilter } from "../../components/filters.tsx";
-import { ActionForm, type Choice, Csrf, Danger, Field, FormError } from "../../components/form.tsx";
-import { Notice } from "../../components/notice.tsx";
-import { Pager, toPagedRows } from "../../components/pager.tsx";
+import { ActionForm, type Choice, Danger, Field, FormError, Notice, Form } from "../../components/form.tsx";
+import { Empty, Pager, toPagedRows } from "../../components/list.tsx";
 import { Mark } from "../../components/status.tsx";
-import { tryForm } from "../../site/form_input.ts";
-import { SeeOther, type View, form, page } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
-import { type FormValues, toFormValues } from "./create.tsx";
+import { action, deletion } from "../../site/action.ts";
+import { type View, page, type TeamContext, type Page } from "../../site/page.ts";
+import { type FormValues, toFormValues, createIntegrationForm, newPage } from "./create.tsx";
 import { ACTION_WORDS, DELIVERY_STATES, deliveryDetails } from "./deliveries.tsx";
 import { KIND_NAMES, configFields, configForm, toConfig, toConfigFields } from "./fields.tsx";
-import { NOTICES, type ViewContext, cursor, pathOf, stateOf, notice } from "./list.tsx";
+import { NOTICES, cursor, pathOf, stateOf, notice, listPage } from "./list.tsx";
 
 const MAX_DELIVERIES = 20;
 
@@ -47,7 +44,7 @@ type OneQuery = {
 
 type FormState = { problem?: { of: "settings" | "delivery"; text: string }; values?: FormValues };
 
-type Context = ViewContext & { params: { integrationId: string } };
+type Context = TeamContext & { params: { integrationId: string } };
 
 async function loadIntegration({ sql, fast, team, params }: Context, { cursor, status }: OneQuery) {
   const found = await findIntegration(fast, { teamId: team.id, integrationId: params.integrationId });
@@ -118,14 +115,10 @@ type SettingsProperties = { base: Path; csrf: string; integration: Integration; 
 
 const SettingsForm = ({ base, csrf, integration, values }: SettingsProperties): Html => (
   <>
-    <form class="fields card padded" method="post" action={base}>
-      <Csrf token={csrf} />
+    <Form to={base} csrf={csrf} button="Save">
       <Field label="Name" name="name" value={values?.name ?? integration.name} required max={200} />
       {configForm(integration.kind, values?.config ?? toConfigFields(integration.kind, integration.config), "change")}
-      <div>
-        <button class="main">Save</button>
-      </div>
-    </form>
+    </Form>
     <h2>Delete</h2>
     <Danger
       action={`${base}/delete`}
@@ -196,97 +189,84 @@ const settingsFields = v.strictObject({ name: v.string(), ...configFields });
 const toChanged = ({ id, name }: Integration, fields: readonly string[]) =>
   ({ action: "integration.changed", subject: name, details: { integrationId: id, fields } }) as const;
 
-export const integrationPage = page(
-  "/teams/:teamId/integrations/:integrationId",
+const withBugLog = ({ seal, outbound, outboundAllow, log, params }: Context) => ({
+  ...{ seal, outbound, outboundAllow },
+  onBug: (error: unknown) => log.error("Cannot open the secrets of an integration", { ...params, error }),
+});
+
+const onePath = "/teams/:teamId/integrations/:integrationId";
+
+const integrationPage = page(
+  onePath,
   { access: "viewer", query: v.strictObject({ cursor, notice, status: mayBeEmpty(deliveryStatus) }) },
   async (context) => await showIntegration(context, context.query),
 );
 
-export const changeForm = form(
-  "/teams/:teamId/integrations/:integrationId",
+const changeForm = action(
+  onePath,
   { access: "owner", fields: settingsFields },
-  async (context) => {
-    const { fast, params, fields, log } = context;
-    const values = toFormValues(fields as never);
-    const { kind } = await findIntegration(fast, params);
-    const onBug = (error: unknown) => log.error("Cannot open the secrets of an integration", { ...params, error });
-    const saved = await tryForm(() => {
-      const patch = check(
-        integrationPatch,
-        { name: values.name.trim(), config: toConfig(kind, values.config, "change") },
-        false,
-      );
-      return write(
+  {
+    act: async (sql, context) => {
+      const { params, fields } = context;
+      const { name, config } = toFormValues(fields as never);
+      const { kind } = await findIntegration(sql, params);
+      const patch = check(integrationPatch, { name: name.trim(), config: toConfig(kind, config, "change") }, false);
+      return await changeIntegration(sql, withBugLog(context), params, patch);
+    },
+    record: (row) => toChanged(row, ["name", "config"]),
+    refused: (context, text) =>
+      showIntegration(
         context,
-        "owner",
-        (sql) => changeIntegration(sql, { ...context, onBug }, params, patch),
-        (row) => toChanged(row, Object.keys(patch)),
-      );
-    });
-    if ("problem" in saved)
-      return await showIntegration(context, {}, { problem: { of: "settings", text: saved.problem }, values });
-    return new SeeOther(`${pathOf(params)}?notice=saved`);
+        {},
+        { problem: { of: "settings", text }, values: toFormValues(context.fields as never) },
+      ),
+    done: ({ params }) => `${pathOf(params)}?notice=saved`,
   },
 );
 
-export const stateForm = form(
-  "/teams/:teamId/integrations/:integrationId/state",
-  { access: "owner", fields: v.strictObject({ enabled: v.picklist(["true", "false"]) }) },
-  async (context) => {
-    const { params, fields, log } = context;
-    const enabled = fields.enabled === "true";
-    const onBug = (error: unknown) => log.error("Cannot open the secrets of an integration", { ...params, error });
-    await write(
-      context,
-      "owner",
-      (sql) => changeIntegration(sql, { ...context, onBug }, params, { enabled }),
-      (row) => toChanged(row, ["enabled"]),
-    );
-    return new SeeOther(`${pathOf(params)}?notice=${enabled ? "enabled" : "disabled"}`);
+const stateForm = action(
+  `${onePath}/state`,
+  { access: "owner", fields: v.strictObject({ enabled: booleanText }) },
+  {
+    act: (sql, context) => changeIntegration(sql, withBugLog(context), context.params, context.fields),
+    record: (row) => toChanged(row, ["enabled"]),
+    done: ({ params, fields }) => `${pathOf(params)}?notice=${fields.enabled ? "enabled" : "disabled"}`,
   },
 );
 
-export const deleteForm = form(
-  "/teams/:teamId/integrations/:integrationId/delete",
+const testForm = action(
+  `${onePath}/test`,
   { access: "owner" },
-  async (context) => {
-    const { params } = context;
-    const { integrationId } = params;
-    await write(
-      context,
-      "owner",
-      async (sql) => {
-        const { name } = await findIntegration(sql, params);
-        await removeIntegration(sql, params);
-        return name;
-      },
-      (name) => ({ action: "integration.deleted", subject: name, details: { integrationId } }),
-    );
-    return new SeeOther(`/teams/${params.teamId}/integrations?notice=deleted`);
-  },
-);
-
-export const testForm = form(
-  "/teams/:teamId/integrations/:integrationId/test",
-  { access: "owner" },
-  async (context) => {
-    const { sql, begin, seal, outbound, publicUrl, log, params } = context;
+  {
     // The result of the delivery is stored even if the visitor's role has changed since.
-    await write(context, "owner", async () => {});
-    const onBug = (error: unknown, deliveryId: string) => log.error("Cannot deliver", { ...params, deliveryId, error });
-    const { status } = await tryIntegration({ sql, begin, seal, outbound, publicUrl, onBug }, params);
-    return new SeeOther(`${pathOf(params)}?notice=${status === "sent" ? "tested" : "failed"}#deliveries`);
+    act: async () => {},
+    done: async ({ sql, begin, seal, outbound, publicUrl, log, params }) => {
+      const onBug = (error: unknown, deliveryId: string) =>
+        log.error("Cannot deliver", { ...params, deliveryId, error });
+      const { status } = await tryIntegration({ sql, begin, seal, outbound, publicUrl, onBug }, params);
+      return `${pathOf(params)}?notice=${status === "sent" ? "tested" : "failed"}#deliveries`;
+    },
   },
 );
 
-export const redeliverForm = form(
-  "/teams/:teamId/integrations/:integrationId/deliveries/:deliveryId/redeliver",
+const redeliverForm = action(
+  `${onePath}/deliveries/:deliveryId/redeliver`,
   { access: "owner" },
-  async (context) => {
-    const { params } = context;
-    const asked = await tryForm(() => write(context, "owner", (sql) => redeliver(sql, params)));
-    if ("problem" in asked)
-      return await showIntegration(context, {}, { problem: { of: "delivery", text: asked.problem } });
-    return new SeeOther(`${pathOf(params)}?notice=redelivered#d-${params.deliveryId}`);
+  {
+    act: (sql, { params }) => redeliver(sql, params),
+    refused: (context, text) => showIntegration(context, {}, { problem: { of: "delivery", text } }),
+    done: ({ params }) => `${pathOf(params)}?notice=redelivered#d-${params.deliveryId}`,
   },
 );
+
+export const integrations: Page[] = [
+  listPage,
+  newPage,
+  createIntegrationForm,
+  integrationPage,
+  changeForm,
+  stateForm,
+  deletion(onePath, "integration", removeIntegration),
+  testForm,
+  redeliverForm,
+];

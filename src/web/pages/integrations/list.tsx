@@ -3,19 +3,15 @@
 import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
 import { toIntegration } from "../../../operations/automation/integrations.ts";
-import type { Role } from "../../../schema/accounts.ts";
 import { uuid } from "../../../schema/fields.ts";
 import type { Integration } from "../../../schema/integrations.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Notice, noticeParameter } from "../../components/notice.tsx";
-import { Mark } from "../../components/status.tsx";
-import { type PagedRows, toPagedRows } from "../../components/pager.tsx";
-import { TeamList } from "../../components/team_list.tsx";
+import { noticeParameter } from "../../components/form.tsx";
+import { MarkCell, CardTable, TeamList, toPagedRows } from "../../components/list.tsx";
 import { Ago } from "../../components/text.tsx";
-import { type PageContext, type View, page } from "../../site/page.ts";
+import { page } from "../../site/page.ts";
 import { KIND_NAMES } from "./fields.tsx";
-import { TableHead } from "../../components/table_head.tsx";
 
 const MAX_ROWS = 50;
 
@@ -29,11 +25,6 @@ export const NOTICES = {
   disabled: "Integration disabled. No messages are sent or queued.",
   deleted: "Integration deleted.",
 } as const;
-
-export type ViewContext = Pick<PageContext, "sql" | "fast" | "csrf" | "now"> & {
-  role: Role;
-  team: { id: string; name: string };
-};
 
 type Place = { teamId: string; integrationId: string };
 
@@ -61,9 +52,7 @@ function IntegrationRow({ base, row, now }: { base: Path; row: Integration; now:
   const { status, text } = stateOf(row);
   return (
     <tr>
-      <td class="mark-cell">
-        <Mark status={status} word={false} />
-      </td>
+      <MarkCell status={status} word={false} />
       <td class="long">
         <a href={`${base}/${row.id}`}>
           <b>{row.name}</b>
@@ -82,55 +71,40 @@ function IntegrationRow({ base, row, now }: { base: Path; row: Integration; now:
 type TableProperties = { base: Path; integrations: readonly Integration[]; now: Date };
 
 const IntegrationTable = ({ base, integrations, now }: TableProperties): Html => (
-  <div class="card">
-    <table>
-      <TableHead
-        caption="Integrations, newest first"
-        columns={[["Status", "hidden"], "Integration", ["State", "wide"], ["Last delivery", "number"]]}
-      />
-      <tbody>
-        {integrations.map((row) => (
-          <IntegrationRow base={base} row={row} now={now} />
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <CardTable
+    caption="Integrations, newest first"
+    columns={[["Status", "hidden"], "Integration", ["State", "wide"], ["Last delivery", "number"]]}
+  >
+    {integrations.map((row) => (
+      <IntegrationRow base={base} row={row} now={now} />
+    ))}
+  </CardTable>
 );
-
-type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined };
-
-async function loadList({ sql, team }: ViewContext, { cursor }: ListQuery): Promise<PagedRows<Integration>> {
-  const found = await selectIntegrations(sql, team.id, { limit: MAX_ROWS }, cursor);
-  return toPagedRows(found.map(toIntegration), MAX_ROWS, ({ id }) => id);
-}
-
-function listView({ team, role, now }: ViewContext, { cursor, notice }: ListQuery, list: PagedRows<Integration>): View {
-  const base: Path = `/teams/${team.id}/integrations`;
-  const body = (
-    <>
-      <Notice notices={NOTICES} name={notice} />
-      <TeamList
-        path={base}
-        title="Integrations"
-        noun="integration"
-        description="Services that automations send to: chat, issue trackers, CI systems and webhooks."
-        suggestion="Connect Slack, Microsoft Teams, GitHub and six other services."
-        hasNewPage
-        {...{ role, list, cursor }}
-      >
-        <IntegrationTable base={base} integrations={list.rows} now={now} />
-      </TeamList>
-    </>
-  );
-  return { title: "Integrations", body, section: "integrations" };
-}
 
 export const notice = noticeParameter(NOTICES);
 
 export const cursor = v.optional(uuid);
 
-export const listPage = page(
-  "/teams/:teamId/integrations",
-  { access: "viewer", query: v.strictObject({ cursor, notice }) },
-  async (context) => listView(context, context.query, await loadList(context, context.query)),
-);
+const path = "/teams/:teamId/integrations";
+
+export const listPage = page(path, { access: "viewer", query: v.strictObject({ cursor, notice }) }, async (context) => {
+  const { sql, team, role, now, query } = context;
+  const found = await selectIntegrations(sql, team.id, { limit: MAX_ROWS }, query.cursor);
+  const list = toPagedRows(found.map(toIntegration), MAX_ROWS, ({ id }) => id);
+  const base: Path = `/teams/${team.id}/integrations`;
+  const body = (
+    <TeamList
+      path={base}
+      title="Integrations"
+      noun="integration"
+      description="Services that automations send to: chat, issue trackers, CI systems and webhooks."
+      suggestion="Connect Slack, Microsoft Teams, GitHub and six other services."
+      notices={NOTICES}
+      hasNewPage
+      {...{ role, list, query }}
+    >
+      <IntegrationTable base={base} integrations={list.rows} now={now} />
+    </TeamList>
+  );
+  return { title: "Integrations", body, section: "integrations" };
+});

@@ -5,9 +5,10 @@ import { toOwnPath } from "../../../http/own_path.ts";
 import { logIn as openSession, logOut, setUp } from "../../../operations/people/accounts.ts";
 import { email, newAccount, triedPassword } from "../../../schema/accounts.ts";
 import { type Page, SeeOther, form, page } from "../../site/page.ts";
-import { clientOf, read, refusalOf, requirePasswords, sent, storesOf, tokenOf } from "../../site/people_input.ts";
+import { clientOf, read, requirePasswords, sent, storesOf, tokenOf } from "../../site/people_input.ts";
 import { linkForm, linkPage, oidcCallbackPage, startOidcPage } from "./provider.tsx";
 import { logInView, setupView, signedIn } from "./views.tsx";
+import { action } from "../../site/action.ts";
 
 const setupPage = page(
   "/setup",
@@ -15,22 +16,25 @@ const setupPage = page(
   (context) => setupView(context, { token: context.query.token }),
 );
 
-const setupForm = form(
+const setupForm = action(
   "/setup",
   {
     access: "public",
     fields: v.strictObject({ token: v.optional(sent, ""), name: sent, email: sent, password: sent }),
   },
-  async (context) => {
-    const { token, ...given } = context.fields;
-    let session: { token: string } | undefined;
-    const message = await refusalOf(async () => {
+  {
+    read: (context) => {
       requirePasswords(context);
-      const account = read(newAccount, given);
-      session = await setUp(storesOf(context), context.signIn, { token, account, client: clientOf(context) });
-    });
-    if (session) return signedIn(context, session.token, "/");
-    return await setupView(context, { token, name: given.name, email: given.email, message });
+      const { token: _, ...given } = context.fields;
+      return read(newAccount, given);
+    },
+    run: (context, account) =>
+      setUp(storesOf(context), context.signIn, { token: context.fields.token, account, client: clientOf(context) }),
+    refused: (context, message) => {
+      const { token, name, email } = context.fields;
+      return setupView(context, { token, name, email, message });
+    },
+    done: (context, { token }) => signedIn(context, token, "/"),
   },
 );
 
@@ -43,25 +47,26 @@ const logInPage = page(
   },
 );
 
-const logInForm = form(
+const logInForm = action(
   "/login",
   { access: "public", fields: v.strictObject({ email: sent, password: sent, next: v.optional(sent) }) },
-  async (context) => {
-    const { fields } = context;
-    const next = toOwnPath(fields.next);
-    let session: { token: string } | undefined;
-    const message = await refusalOf(async () => {
+  {
+    read: (context) => {
       requirePasswords(context);
-      session = await openSession(storesOf(context), context.signIn, {
-        email: read(email, fields.email),
-        password: read(triedPassword, fields.password),
+      const { fields } = context;
+      return { email: read(email, fields.email), password: read(triedPassword, fields.password) };
+    },
+    run: (context, given) =>
+      openSession(storesOf(context), context.signIn, {
+        ...given,
         client: clientOf(context),
         before: tokenOf(context),
-      });
-    });
-    return session
-      ? signedIn(context, session.token, next)
-      : await logInView(context, { email: fields.email, next, message });
+      }),
+    refused: (context, message) => {
+      const { email, next } = context.fields;
+      return logInView(context, { email, next: toOwnPath(next), message });
+    },
+    done: (context, { token }) => signedIn(context, token, toOwnPath(context.fields.next)),
   },
 );
 

@@ -9,8 +9,9 @@ import { type OidcPerson, linkIdentity, logInWithOidc } from "../../../operation
 import { oidcFlowPlace } from "../../../secrets/places.ts";
 import { FormError } from "../../components/form.tsx";
 import { SeeOther, type View, form, page } from "../../site/page.ts";
-import { clientOf, personOf, refusalOf, storesOf, tokenOf } from "../../site/people_input.ts";
+import { clientOf, personOf, storesOf, tokenOf } from "../../site/people_input.ts";
 import { type Context, narrow, signedIn } from "./views.tsx";
+import { tryForm } from "../../site/action.ts";
 
 /** The path to which the provider redirects. */
 export const OIDC_CALLBACK = "/login/oidc/callback";
@@ -133,16 +134,13 @@ export const oidcCallbackPage = page(OIDC_CALLBACK, { access: "public", query: a
     const saved = readFlowCookie(context);
     if (!signIn.oidc || !saved) return failed("The sign-in expired or was started in another browser");
     const person = await signIn.oidc.finish(context.query as Record<string, string>, saved.flow);
-    let to: SeeOther | undefined;
-    const message = await refusalOf(async () => {
-      if (saved.link === undefined) to = await arrive(context, saved, person, visitor?.sessionId);
-      else if (visitor?.sessionId !== saved.link) throw new OidcError("The sign-in was started in another session");
-      else {
-        await linkIdentity(context, personOf(visitor), person);
-        to = new SeeOther("/account?notice=linked");
-      }
+    const arrived = await tryForm(async () => {
+      if (saved.link === undefined) return await arrive(context, saved, person, visitor?.sessionId);
+      if (visitor?.sessionId !== saved.link) throw new OidcError("The sign-in was started in another session");
+      await linkIdentity(context, personOf(visitor), person);
+      return new SeeOther("/account?notice=linked");
     });
-    return to ?? failed(message!);
+    return "problem" in arrived ? failed(arrived.problem) : arrived.result;
   }),
 );
 

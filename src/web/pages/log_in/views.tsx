@@ -4,8 +4,8 @@ import { OPERATOR_COMMAND } from "../../../executable.ts";
 import type { Html, Path } from "../../../http/html.ts";
 import { isSetupToken } from "../../../operations/people/accounts.ts";
 import { selectAnyAccount } from "../../../store/accounts.ts";
-import { Csrf, Field, FormError, Hidden } from "../../components/form.tsx";
-import { EmailField, NameField, NewPasswordField, providerLink } from "../../components/person_fields.tsx";
+import { Field, FormError, Hidden, Form } from "../../components/form.tsx";
+import { EmailField, NameField, NewPasswordField, providerLink } from "../../components/people.tsx";
 import { type PageContext, SeeOther, type View } from "../../site/page.ts";
 import { storesOf } from "../../site/people_input.ts";
 
@@ -26,15 +26,11 @@ export async function logInView(context: Context, { email, next, message }: LogI
   const { signIn, csrf, fast } = context;
   const isNew = !(await selectAnyAccount(fast));
   const password = (
-    <form class="fields" method="post" action="/login">
-      <Csrf token={csrf} />
+    <Form to="/login" csrf={csrf} button="Sign in" kind="fields">
       <Hidden name="next" value={next === "/" ? undefined : next} />
       <EmailField value={email} />
       <Field name="password" label="Password" type="password" autocomplete="current-password" />
-      <div>
-        <button class="main">Sign in</button>
-      </div>
-    </form>
+    </Form>
   );
   const body = (
     <>
@@ -80,16 +76,12 @@ export async function setupView(context: Context, { token, name, email, message 
       <p>Create the first account. It owns every team and can invite others.</p>
       <FormError message={message} />
       {signIn.policy.passwordLogin ? (
-        <form class="fields" method="post" action="/setup">
-          <Csrf token={csrf} />
+        <Form to="/setup" csrf={csrf} button="Create account" kind="fields">
           <Hidden name="token" value={token} />
           <NameField value={name} />
           <EmailField value={email} />
           <NewPasswordField />
-          <div>
-            <button class="main">Create account</button>
-          </div>
-        </form>
+        </Form>
       ) : null}
       {providerLink(context, { setup: token })}
     </>

@@ -17,17 +17,18 @@ import { countSample } from "../../../store/onboarding.ts";
 import { selectFirstBuild } from "../../../store/overview.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { executionName } from "../../../wording/execution_name.ts";
+import { CardTable } from "../../components/list.tsx";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
-import { type Page, SeeOther, form, page } from "../../site/page.ts";
+import { type Page, page } from "../../site/page.ts";
 import { executionPath } from "../../site/paths.ts";
-import { write } from "../../site/write.ts";
+import { action } from "../../site/action.ts";
 import { keyHint, lines, snippets, systems } from "./snippets.tsx";
 import { type Step, sampleCard, stepRow } from "./steps.tsx";
 
 /** Returns counts such as "3 passed, 1 failed". */
-export function countsOf({ passed, failed, skipped }: Pick<ExecutionSummary, "passed" | "failed" | "skipped">): string {
+function countsOf({ passed, failed, skipped }: Pick<ExecutionSummary, "passed" | "failed" | "skipped">): string {
   const parts = [
     passed > 0 && `${toCount(passed)} passed`,
     failed > 0 && `${toCount(failed)} failed`,
@@ -73,7 +74,7 @@ function arrival(projectId: string, first: ExecutionSummary | undefined, steps: 
 
 export const query = v.strictObject({ ci: v.optional(v.picklist(systems, "expected the name of a CI system")) });
 
-export const path = "/projects/:projectId/onboarding";
+const path = "/projects/:projectId/onboarding";
 
 const onboardingPage = page(path, { access: "viewer", query }, async (context) => {
   const { sql, project, team, role, csrf, now, publicUrl, query } = context;
@@ -111,12 +112,7 @@ const onboardingPage = page(path, { access: "viewer", query }, async (context) =
         <h2>
           {completed ? "All done" : "Step by step"} <small>completed automatically</small>
         </h2>
-        <div class="card">
-          <table>
-            <caption class="visually-hidden">Steps to set up the project</caption>
-            <tbody>{steps.map((step) => stepRow(step, shown))}</tbody>
-          </table>
-        </div>
+        <CardTable caption="Steps to set up the project">{steps.map((step) => stepRow(step, shown))}</CardTable>
       </div>
       {role === "viewer" ? null : (
         <div class="actions">
@@ -140,47 +136,51 @@ const onboardingPage = page(path, { access: "viewer", query }, async (context) =
   return { title, body, section: "settings", ...(completed && first ? {} : { live: `${base}/live` }) };
 });
 
-const stepForm = form(
+const stepForm = action(
   `${path}/steps`,
   { access: "member", fields: v.strictObject({ step: v.picklist(STEPS), skipped: booleanText }) },
-  async (context) => {
-    const { project, fields } = context;
-    await write(context, "member", (sql) => skipStep(sql, project.id, fields.step, fields.skipped));
-    return new SeeOther(`/projects/${project.id}/onboarding`);
+  {
+    act: (sql, { project, fields }) => skipStep(sql, project.id, fields.step, fields.skipped),
+    done: ({ project }) => `/projects/${project.id}/onboarding`,
   },
 );
 
-const dismissForm = form(
+const dismissForm = action(
   `${path}/dismiss`,
   { access: "member", fields: v.strictObject({ dismissed: booleanText }) },
-  async (context) => {
-    const { project } = context;
-    const { dismissed } = context.fields;
-    await write(context, "member", (sql) => changeOnboarding(sql, project.id, { dismissed }));
-    return new SeeOther(dismissed ? `/projects/${project.id}` : `/projects/${project.id}/onboarding`);
+  {
+    act: (sql, { project, fields }) => changeOnboarding(sql, project.id, fields),
+    done: ({ project, fields }) =>
+      fields.dismissed ? `/projects/${project.id}` : `/projects/${project.id}/onboarding`,
   },
 );
 
-const addSampleForm = form(`${path}/sample-data`, { access: "member" }, async (context) => {
-  const { project } = context;
-  await write(
-    context,
-    "member",
-    (sql) => addSampleData(sql, project.id),
-    () => ({ action: "sample_data.added", subject: project.name, details: { projectId: project.id } }),
-  );
-  return new SeeOther(`/projects/${project.id}`);
-});
+const addSampleForm = action(
+  `${path}/sample-data`,
+  { access: "member" },
+  {
+    act: (sql, { project }) => addSampleData(sql, project.id),
+    record: (_, { project }) => ({
+      action: "sample_data.added",
+      subject: project.name,
+      details: { projectId: project.id },
+    }),
+    done: ({ project }) => `/projects/${project.id}`,
+  },
+);
 
-const removeSampleForm = form(`${path}/sample-data/delete`, { access: "member" }, async (context) => {
-  const { project } = context;
-  await write(
-    context,
-    "member",
-    (sql) => removeSampleData(sql, project.id),
-    () => ({ action: "sample_data.removed", subject: project.name, details: { projectId: project.id } }),
-  );
-  return new SeeOther(`/projects/${project.id}/onboarding`);
-});
+const removeSampleForm = action(
+  `${path}/sample-data/delete`,
+  { access: "member" },
+  {
+    act: (sql, { project }) => removeSampleData(sql, project.id),
+    record: (_, { project }) => ({
+      action: "sample_data.removed",
+      subject: project.name,
+      details: { projectId: project.id },
+    }),
+    done: ({ project }) => `/projects/${project.id}/onboarding`,
+  },
+);
 
 export const onboardingPages: Page[] = [onboardingPage, stepForm, dismissForm, addSampleForm, removeSampleForm];

@@ -4,8 +4,8 @@ import type { Html, Path, Piece } from "../../../http/html.ts";
 import type { Onboarding, SampleData } from "../../../schema/onboarding.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { ActionForm, Danger } from "../../components/form.tsx";
-import { Mark } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
+import { MarkCell } from "../../components/list.tsx";
 
 export type Step = Onboarding["steps"][number];
 
@@ -72,10 +72,7 @@ export function stepRow({ id, title, status, doneAt }: Step, { links, csrf, role
   );
   return (
     <tr>
-      <td class="mark-cell">
-        <Mark status={shape} word={false} />
-        <span class="visually-hidden">{word}</span>
-      </td>
+      <MarkCell status={shape} word={word} />
       <td class="long">
         {status === "todo" ? <b>{title}</b> : title}
         {status === "todo" ? <span class="small soft">{HINTS[id](links)}</span> : null}

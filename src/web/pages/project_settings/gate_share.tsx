@@ -5,8 +5,8 @@ import { readGatePreviews } from "../../../operations/projects/gate_preview.ts";
 import { GATE_SHARES, type GatePreview } from "../../../schema/gate.ts";
 import type { Sql } from "../../../database/connect.ts";
 import { toCount } from "../../../wording/numbers.ts";
-import { Csrf } from "../../components/form.tsx";
-import { TableHead } from "../../components/table_head.tsx";
+import { Form } from "../../components/form.tsx";
+import { TableHead } from "../../components/list.tsx";
 
 export const CHOICES = ["strict", "normal", "own"] as const;
 type Choice = (typeof CHOICES)[number];
@@ -121,8 +121,7 @@ export function gateShareCard({ project, role, csrf }: CardContext, choices: Gat
         Gates <small>forgive a failure up to this share of the change among its explanations</small>
       </h2>
       {mayChange ? (
-        <form class="card gate-share" method="post" action={formPath(project.id)}>
-          <Csrf token={csrf} />
+        <Form to={formPath(project.id)} csrf={csrf} kind="card gate-share">
           {table}
           <p class="actions">
             <button class="main" name="action" value="save">
@@ -132,7 +131,7 @@ export function gateShareCard({ project, role, csrf }: CardContext, choices: Gat
               Try another number
             </button>
           </p>
-        </form>
+        </Form>
       ) : (
         <div class="card gate-share">{table}</div>
       )}

@@ -9,17 +9,17 @@ import { selectProjectKey } from "../../../store/keys.ts";
 import { selectRunners } from "../../../store/runners.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { executionName } from "../../../wording/execution_name.ts";
-import { Csrf } from "../../components/form.tsx";
+import { Form } from "../../components/form.tsx";
 import { Ago } from "../../components/text.tsx";
-import { type PageContext, SeeOther, form, page } from "../../site/page.ts";
+import { page, type View, type ProjectContext } from "../../site/page.ts";
 import { executionPath } from "../../site/paths.ts";
-import { write } from "../../site/write.ts";
-import type { ViewContext } from "./settings.tsx";
+import { CiVariables, LastUse, newKeyView } from "../../components/keys.tsx";
+import { action } from "../../site/action.ts";
 
 const MAX_RUNNERS = 100;
 
 /** Lists the users of the key: runners that poll with it, and the last report that was uploaded with it. */
-async function usersOfKey({ sql, project, now }: PageContext & ViewContext): Promise<Html[]> {
+async function usersOfKey({ sql, project, now }: ProjectContext): Promise<Html[]> {
   const [runners, [build]] = await Promise.all([
     selectRunners(sql, project.id, MAX_RUNNERS, undefined),
     selectSummaries(sql, project.id, 0),
@@ -66,15 +66,13 @@ export const keyPage = page("/projects/:projectId/settings/key", { access: "memb
   const path: Path = `/projects/${project.id}/settings`;
   const replaces = <input type="hidden" name="replaces" value={key?.id ?? "none"} />;
   const button = (label: string, kind: string) => (
-    <form class="actions" method="post" action={`${path}/key`}>
-      <Csrf token={csrf} />
+    <Form to={`${path}/key`} csrf={csrf} kind="actions">
       {replaces}
       <button class={kind}>{label}</button>
-
       <a class="button" href={path}>
         Cancel
       </a>
-    </form>
+    </Form>
   );
   const body = key ? (
     <>
@@ -84,13 +82,7 @@ export const keyPage = page("/projects/:projectId/settings/key", { access: "memb
           <b>
             The key <code>{key.leading}…</code> stops working immediately.
           </b>{" "}
-          {key.lastUsedAt === null ? (
-            "Never used."
-          ) : (
-            <>
-              Last used <Ago at={key.lastUsedAt} now={now} />.
-            </>
-          )}
+          <LastUse at={key.lastUsedAt} now={now} />
         </p>
       </div>
       <div class="prose">
@@ -112,48 +104,39 @@ export const keyPage = page("/projects/:projectId/settings/key", { access: "memb
   return { title: "Generate a key", body, section: "settings" };
 });
 
-export const keyForm = form(
+export const keyForm = action(
   "/projects/:projectId/settings/key",
   { access: "member", fields: keyFields },
-  async (context) => {
-    const { project, publicUrl, fields } = context;
-    const before = fields.replaces === "none" ? null : fields.replaces;
-    const generated = await write(context, "member", (sql, by) => replaceProjectKey(sql, project.id, before, by));
+  {
+    act: (sql, { project, fields: { replaces } }, _, by) =>
+      replaceProjectKey(sql, project.id, replaces === "none" ? null : replaces, by),
     // A form that is sent twice, for example by a reload, must not revoke the key that it has just shown.
-    if (!generated) return new SeeOther(`/projects/${project.id}/settings?notice=shown`);
-    const { key } = generated;
-    const upload = `curl -H "Authorization: Bearer ${key}" --data-binary @report.xml "${publicUrl}/api/v1/projects/${project.id}/test-runs"`;
-    const body = (
-      <>
-        <h1>New key of {project.name}</h1>
-        <div class="message good">
-          <p>
-            <b>Copy it now. It is not shown again.</b>{" "}
-            {before === null ? null : "The previous key has stopped working."}
-          </p>
-        </div>
-        <pre data-copy>{key}</pre>
-        <h2>Upload a report</h2>
-        <pre data-copy>{upload}</pre>
-        <h2>
-          In CI and for runners <small>store the key as a secret</small>
-        </h2>
-        <pre data-copy>
-          {"\n"}ASSAY_URL={publicUrl}
-          {"\n"}ASSAY_PROJECT={project.id}
-          {"\n"}ASSAY_KEY={key}
-        </pre>
-        <p class="actions">
-          <a class="button main" href={`/projects/${project.id}/onboarding`}>
-            Continue to the first report
-          </a>
-
-          <a class="button" href={`/projects/${project.id}/settings`}>
-            Back to settings
-          </a>
-        </p>
-      </>
-    );
-    return { title: "New key", body, section: "settings" };
+    done: (context, made) =>
+      made ? newKeyPage(context, made.key) : `/projects/${context.project.id}/settings?notice=shown`,
   },
 );
+
+type Replaced = ProjectContext & { fields: v.InferOutput<typeof keyFields> };
+
+function newKeyPage({ project, publicUrl, fields }: Replaced, key: string): View {
+  const upload = `curl -H "Authorization: Bearer ${key}" --data-binary @report.xml "${publicUrl}/api/v1/projects/${project.id}/test-runs"`;
+  const links = (
+    <>
+      <a class="button main" href={`/projects/${project.id}/onboarding`}>
+        Continue to the first report
+      </a>
+      <a class="button" href={`/projects/${project.id}/settings`}>
+        Back to settings
+      </a>
+    </>
+  );
+  const note = fields.replaces !== "none" && "The previous key has stopped working.";
+  return newKeyView(
+    { heading: `New key of ${project.name}`, key, note, section: "settings", links },
+    <>
+      <h2>Upload a report</h2>
+      <pre data-copy>{upload}</pre>
+      <CiVariables publicUrl={publicUrl} projectId={project.id} apiKey={key} />
+    </>,
+  );
+}

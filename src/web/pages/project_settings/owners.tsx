@@ -17,16 +17,8 @@ const SYNTAXES = { github: "GitHub: the last match decides", gitlab: "GitLab: th
 function origin({ path, branch, commit }: OwnersFile): Html {
   const parts = [
     path === null ? null : <code>{path}</code>,
-    branch === null ? null : (
-      <>
-        on <code>{branch}</code>
-      </>
-    ),
-    commit === null ? null : (
-      <>
-        at <Commit hash={commit} />
-      </>
-    ),
+    branch === null ? null : ["on ", <code>{branch}</code>],
+    commit === null ? null : ["at ", <Commit hash={commit} />],
   ].filter((part) => part !== null);
   return parts.length === 0 ? <>the API</> : <>{parts.map((part, index) => [index === 0 ? "" : " ", part])}</>;
 }

@@ -10,13 +10,11 @@ import { type ShownKey, selectProjectKey } from "../../../store/keys.ts";
 import { type ProjectRow, selectProject } from "../../../store/projects.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { DangerZone } from "../../components/deletion.tsx";
-import { Csrf, Field, FormError } from "../../components/form.tsx";
-import { Notice, noticeParameter } from "../../components/notice.tsx";
+import { Field, FormError, Notice, noticeParameter, Form, field } from "../../components/form.tsx";
 import { Ago } from "../../components/text.tsx";
-import { tryForm } from "../../site/form_input.ts";
 import { gateShareCard, type GateChoices, readGateChoices } from "./gate_share.tsx";
-import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
+import { type View, page, type ProjectContext } from "../../site/page.ts";
+import { action } from "../../site/action.ts";
 
 const NOTICES = {
   saved: "Settings saved.",
@@ -55,13 +53,7 @@ const toFields = (row: ProjectRow): SettingsFields => ({
 
 const toDays = (days: number): string => (days === 0 ? "no expiry" : counted(days, "day"));
 
-export type ViewContext = Pick<PageContext, "csrf" | "publicUrl" | "retentionDays" | "now"> & {
-  role: "viewer" | "member" | "owner";
-  project: { id: string; name: string };
-  team: { id: string; name: string };
-};
-
-function keyCard({ project, role, now }: ViewContext, key: ShownKey | undefined): Html {
+function keyCard({ project, role, now }: ProjectContext, key: ShownKey | undefined): Html {
   const path: Path = `/projects/${project.id}/settings/key`;
   if (!key)
     return (
@@ -102,51 +94,35 @@ function keyCard({ project, role, now }: ViewContext, key: ShownKey | undefined)
   );
 }
 
-function settingsForm({ project, csrf, retentionDays }: ViewContext, fields: SettingsFields): Html {
+function settingsForm({ project, csrf, retentionDays }: ProjectContext, fields: SettingsFields): Html {
   return (
-    <form class="fields card padded" method="post" action={`/projects/${project.id}/settings`}>
-      <Csrf token={csrf} />
+    <Form to={`/projects/${project.id}/settings`} csrf={csrf} button="Save">
       <Field label="Name" name="name" value={fields.name} required max={200} />
-      <Field
-        label="Default branch"
-        name="defaultBranch"
-        value={fields.defaultBranch}
-        required
-        max={500}
-        isCode
-        hint="The state of the project is the state of this branch, and other branches are compared with it."
-      />
-      <Field
-        label="Long-lived branches"
-        name="longLivedBranches"
-        value={fields.longLivedBranches}
-        max={4_000}
-        isCode
-        hint="Release branches, for example. Each is compared with its own builds instead of the default branch. * matches any text."
-      />
-      <Field
-        label="Execution time-out, minutes"
-        name="executionTimeoutMinutes"
-        value={fields.executionTimeoutMinutes}
-        type="number"
-        required
-        hint="An execution times out if no report arrives for this long."
-      />
-      <Field
-        label="Retention, days"
-        name="retentionDays"
-        value={fields.retentionDays}
-        type="number"
-        hint={`Older results are deleted, a day later if there are many; runs keep their counts. 0 keeps them forever. If empty, the server's setting applies: ${toDays(retentionDays)}.`}
-      />
-      <div>
-        <button class="main">Save</button>
-      </div>
-    </form>
+      {field(fields, "defaultBranch", "Default branch", {
+        required: true,
+        max: 500,
+        isCode: true,
+        hint: "The state of the project is the state of this branch, and other branches are compared with it.",
+      })}
+      {field(fields, "longLivedBranches", "Long-lived branches", {
+        max: 4_000,
+        isCode: true,
+        hint: "Release branches, for example. Each is compared with its own builds instead of the default branch. * matches any text.",
+      })}
+      {field(fields, "executionTimeoutMinutes", "Execution time-out, minutes", {
+        type: "number",
+        required: true,
+        hint: "An execution times out if no report arrives for this long.",
+      })}
+      {field(fields, "retentionDays", "Retention, days", {
+        type: "number",
+        hint: `Older results are deleted, a day later if there are many; runs keep their counts. 0 keeps them forever. If empty, the server's setting applies: ${toDays(retentionDays)}.`,
+      })}
+    </Form>
   );
 }
 
-function settingsFacts({ retentionDays }: ViewContext, row: ProjectRow): Html {
+function settingsFacts({ retentionDays }: ProjectContext, row: ProjectRow): Html {
   return (
     <div class="card padded">
       <dl class="facts">
@@ -173,10 +149,7 @@ function settingsFacts({ retentionDays }: ViewContext, row: ProjectRow): Html {
 type Loaded = { row: ProjectRow; key: ShownKey | undefined; fields: SettingsFields; choices: GateChoices };
 
 /** `tried`: a share of gates that is not saved. */
-export async function loadSettings(
-  { fast, sql, project, now }: Pick<PageContext, "fast" | "sql" | "now"> & Pick<ViewContext, "project">,
-  tried?: number,
-): Promise<Loaded> {
+export async function loadSettings({ fast, sql, project, now }: ProjectContext, tried?: number): Promise<Loaded> {
   const [row, key] = await Promise.all([selectProject(fast, project.id), selectProjectKey(fast, project.id)]);
   const choices = await readGateChoices(sql, project.id, { saved: row!.gateShare, tried, now });
   return { row: row!, key, fields: toFields(row!), choices };
@@ -184,7 +157,10 @@ export async function loadSettings(
 
 type Shown = Loaded & { problem?: string; gateProblem?: string; notice?: keyof typeof NOTICES | undefined };
 
-export function settings(shown: ViewContext, { row, key, fields, choices, problem, gateProblem, notice }: Shown): View {
+export function settings(
+  shown: ProjectContext,
+  { row, key, fields, choices, problem, gateProblem, notice }: Shown,
+): View {
   const { project, team, role, publicUrl } = shown;
   const body = (
     <>
@@ -264,24 +240,19 @@ export const settingsPage = page(
   },
 );
 
-export const changeForm = form(
+export const changeForm = action(
   "/projects/:projectId/settings",
   { access: "owner", fields: settingsFields },
-  async (context) => {
-    const { project, fields } = context;
-    const saved = await tryForm(() =>
-      write(
-        context,
-        "owner",
-        (sql) => changeProject(sql, project.id, toPatch(fields)),
-        ({ name }) => ({
-          action: "project.changed",
-          subject: name,
-          details: { projectId: project.id, fields: Object.keys(fields) },
-        }),
-      ),
-    );
-    if ("result" in saved) return new SeeOther(`/projects/${project.id}/settings?notice=saved`);
-    return settings(context, { ...(await loadSettings(context)), fields, problem: saved.problem });
+  {
+    read: ({ fields }) => toPatch(fields),
+    act: (sql, { project }, patch) => changeProject(sql, project.id, patch),
+    record: ({ name }, { project, fields }) => ({
+      action: "project.changed",
+      subject: name,
+      details: { projectId: project.id, fields: Object.keys(fields) },
+    }),
+    refused: async (context, problem) =>
+      settings(context, { ...(await loadSettings(context)), fields: context.fields, problem }),
+    done: ({ project }) => `/projects/${project.id}/settings?notice=saved`,
   },
 );

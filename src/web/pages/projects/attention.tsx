@@ -9,7 +9,7 @@ import { firstLineOf } from "../../../wording/first_line.ts";
 import { flakeWords } from "../../../wording/flake_rate.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { executionNumber, lineName } from "../../../wording/execution_name.ts";
-import { Mark } from "../../components/status.tsx";
+import { AgoCell, MarkCell, CardTable } from "../../components/list.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { bugPath, executionPath, testPath } from "../../site/paths.ts";
 
@@ -26,18 +26,14 @@ export function needsAttention(projectId: string, { news, regressed, flaky }: Ne
   const rows = [
     ...news.map((row) => (
       <tr>
-        <td class="mark-cell">
-          <Mark status="failed" />
-        </td>
+        <MarkCell status="failed" />
         <td class="long">
           <a href={executionPath(projectId, row.executionId)}>
             <b>{executionNumber(row)}</b> <code>{lineName(row)}</code> {counted(row.failures, "new failure")}
           </a>{" "}
           <span class="small soft">{firstLineOf(row.message ?? row.test)}</span>
         </td>
-        <td class="number soft">
-          <Ago at={row.createdAt} now={now} />
-        </td>
+        <AgoCell at={row.createdAt} now={now} />
       </tr>
     )),
     ...regressed.map((bug) => (
@@ -62,9 +58,7 @@ export function needsAttention(projectId: string, { news, regressed, flaky }: Ne
     )),
     ...flaky.map((test) => (
       <tr>
-        <td class="mark-cell">
-          <Mark status="flaky" />
-        </td>
+        <MarkCell status="flaky" />
         <td class="long">
           <a href={testPath(projectId, test.id)}>
             <Breakable text={shownTaskTitle(test)} />
@@ -78,12 +72,7 @@ export function needsAttention(projectId: string, { news, regressed, flaky }: Ne
   return rows.length === 0 ? null : (
     <>
       <h2>Needs attention</h2>
-      <div class="card">
-        <table>
-          <caption class="visually-hidden">Needs attention</caption>
-          <tbody>{rows}</tbody>
-        </table>
-      </div>
+      <CardTable caption="Needs attention">{rows}</CardTable>
     </>
   );
 }

@@ -7,9 +7,9 @@ import { toDuration, toDay } from "../../../wording/numbers.ts";
 import { readVariant } from "../../../rules/variants.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { executionNumber } from "../../../wording/execution_name.ts";
+import { type Column, CardTable } from "../../components/list.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { executionPath, testPath } from "../../site/paths.ts";
-import { type Column, TableHead } from "../../components/table_head.tsx";
 
 export const GRID_TESTS = 8;
 
@@ -29,55 +29,52 @@ export function grid(projectId: string, rows: readonly GridRow[], builds: readon
   if (rows.length === 0) return null;
   const columns = builds.toReversed();
   return (
-    <div class="card scroll">
-      <table class="grid">
-        <TableHead
-          caption="Recently failed tests by execution, newest right"
-          columns={[
-            "Test",
-            ...columns.map((build): Column => [<a href={executionPath(projectId, build.id)}>{shortNameOf(build)}</a>]),
-          ]}
-        />
-        <tbody>
-          {rows.map((row) => {
-            const cells = new Map(row.cells.map((cell) => [cell.executionId, cell]));
-            return (
-              <tr>
-                <th scope="row">
-                  <a href={testPath(projectId, row.testCaseId)}>
-                    <span class="soft">
-                      <Breakable text={row.suite || readVariant(row.taskSlug).task} /> ›{" "}
+    <CardTable
+      caption="Recently failed tests by execution, newest right"
+      columns={[
+        "Test",
+        ...columns.map((build): Column => [<a href={executionPath(projectId, build.id)}>{shortNameOf(build)}</a>]),
+      ]}
+      kind="grid"
+      scrolls
+    >
+      {rows.map((row) => {
+        const cells = new Map(row.cells.map((cell) => [cell.executionId, cell]));
+        return (
+          <tr>
+            <th scope="row">
+              <a href={testPath(projectId, row.testCaseId)}>
+                <span class="soft">
+                  <Breakable text={row.suite || readVariant(row.taskSlug).task} /> ›{" "}
+                </span>
+                <Breakable text={shownCaseTitle({ ...row, suite: "" })} />
+              </a>
+            </th>
+            {columns.map((build) => {
+              const cell = cells.get(build.id);
+              if (!cell)
+                return (
+                  <td>
+                    <span class="soft" role="img" aria-label="not run">
+                      ·
                     </span>
-                    <Breakable text={shownCaseTitle({ ...row, suite: "" })} />
+                  </td>
+                );
+              const status = LETTERS[cell.letter] ?? "skipped";
+              const label = `${status}${cell.durationMs === null ? "" : `, ${toDuration(cell.durationMs)}`}`;
+              const to = executionPath(projectId, build.id);
+              return (
+                <td>
+                  <a class={`cell ${status}`} href={to} title={label} aria-label={label}>
+                    {SHAPES[status]}
                   </a>
-                </th>
-                {columns.map((build) => {
-                  const cell = cells.get(build.id);
-                  if (!cell)
-                    return (
-                      <td>
-                        <span class="soft" role="img" aria-label="not run">
-                          ·
-                        </span>
-                      </td>
-                    );
-                  const status = LETTERS[cell.letter] ?? "skipped";
-                  const label = `${status}${cell.durationMs === null ? "" : `, ${toDuration(cell.durationMs)}`}`;
-                  const to = executionPath(projectId, build.id);
-                  return (
-                    <td>
-                      <a class={`cell ${status}`} href={to} title={label} aria-label={label}>
-                        {SHAPES[status]}
-                      </a>
-                    </td>
-                  );
-                })}
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+                </td>
+              );
+            })}
+          </tr>
+        );
+      })}
+    </CardTable>
   );
 }
 

@@ -17,10 +17,10 @@ import {
 import { selectBranch, selectBranchState } from "../../../store/state.ts";
 import { selectTestCases } from "../../../store/test_cases.ts";
 import { TREND_DAYS, TREND_EXECUTIONS } from "../../components/trends.tsx";
-import type { PageContext, ProjectRef } from "../../site/page.ts";
 import { MAX_ROWS_PER_KIND } from "./attention.tsx";
 import { GRID_TESTS } from "./grid.tsx";
 import { MAX_BROKEN_TESTS, MAX_RED_TASKS } from "./why_red.tsx";
+import type { ProjectContext } from "../../site/page.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -33,9 +33,7 @@ const MAX_REGRESSED_BUGS = 3;
 const MAX_FLAKY_TESTS = 3;
 const MAX_SLOW_TESTS = 4;
 
-type Context = Pick<PageContext, "sql" | "begin" | "now"> & { project: ProjectRef };
-
-export async function loadOverview({ sql, begin, project, now }: Context) {
+export async function loadOverview({ sql, begin, project, now }: ProjectContext) {
   const { id, defaultBranch } = project;
   const week = firstIdAt(now.getTime() - 7 * DAY_MS);
   const branch = await selectBranch(sql, id, defaultBranch, defaultBranch);

@@ -3,7 +3,7 @@
 import type { Html, Path } from "../../../http/html.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { toDuration } from "../../../wording/numbers.ts";
-import { Empty, FirstReportLink } from "../../components/empty.tsx";
+import { Empty, FirstReportLink, CardTable } from "../../components/list.tsx";
 import { ExecutionTable } from "../../components/execution_table.tsx";
 import { branchHeadline, summaryOf } from "../../components/project_state.tsx";
 import { Mark } from "../../components/status.tsx";
@@ -15,7 +15,6 @@ import { needsAttention } from "./attention.tsx";
 import { grid } from "./grid.tsx";
 import { type OverviewData, loadOverview } from "./load_overview.ts";
 import { WhyRed } from "./why_red.tsx";
-import { TableHead } from "../../components/table_head.tsx";
 
 const RecentFailures = ({ project, data }: { project: ProjectRef; data: OverviewData }): Html | null =>
   data.grid.rows.length === 0 ? null : (
@@ -61,27 +60,22 @@ function SlowestTests({
           <a href={`/projects/${id}/tests?sort=p95Ms`}>all</a>
         </small>
       </h2>
-      <div class="card">
-        <table>
-          <TableHead
-            caption="Slowest tests"
-            columns={["Test", ["95th percentile", "number"], ["Average", "number", "wide"]]}
-          />
-          <tbody>
-            {tests.map((test) => (
-              <tr>
-                <td class="long">
-                  <a href={testPath(id, test.id)}>
-                    <Breakable text={shownCaseTitle(test)} />
-                  </a>
-                </td>
-                <td class="number">{test.p95Ms === null ? "–" : toDuration(test.p95Ms)}</td>
-                <td class="number soft wide">{test.averageMs === null ? "–" : toDuration(test.averageMs)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable
+        caption="Slowest tests"
+        columns={["Test", ["95th percentile", "number"], ["Average", "number", "wide"]]}
+      >
+        {tests.map((test) => (
+          <tr>
+            <td class="long">
+              <a href={testPath(id, test.id)}>
+                <Breakable text={shownCaseTitle(test)} />
+              </a>
+            </td>
+            <td class="number">{test.p95Ms === null ? "–" : toDuration(test.p95Ms)}</td>
+            <td class="number soft wide">{test.averageMs === null ? "–" : toDuration(test.averageMs)}</td>
+          </tr>
+        ))}
+      </CardTable>
     </>
   );
 }

@@ -8,10 +8,10 @@ import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { redTaskWords } from "../../../wording/task.ts";
-import { Mark, Tag } from "../../components/status.tsx";
+import { MarkCell, TableHead } from "../../components/list.tsx";
+import { Tag } from "../../components/status.tsx";
 import { Ago, Breakable, Commit, External, toStateSpan } from "../../components/text.tsx";
 import { bugPath, executionPath, taskPath, testPath } from "../../site/paths.ts";
-import { TableHead } from "../../components/table_head.tsx";
 
 /** Maximum number of listed red tasks. */
 export const MAX_RED_TASKS = 5;
@@ -65,9 +65,7 @@ const TaskRow = ({
   now,
 }: TaskProperties) => (
   <tr>
-    <td class="mark-cell">
-      <Mark status="failed" />
-    </td>
+    <MarkCell status="failed" />
     <td class="long">
       <a href={taskPath(projectId, lastExecutionId, slug)}>
         <b>{slug}</b>
@@ -144,9 +142,7 @@ function sinceWhen(projectId: string, test: BrokenTest, now: Date): Piece {
               goodCommit === null || goodCommit === sinceCommit ? (
                 <Commit hash={sinceCommit} />
               ) : (
-                <>
-                  <Commit hash={goodCommit} />…<Commit hash={sinceCommit} />
-                </>
+                [<Commit hash={goodCommit} />, "…", <Commit hash={sinceCommit} />]
               )
             }
           />

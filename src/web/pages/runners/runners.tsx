@@ -3,8 +3,7 @@
 import * as v from "valibot";
 import { notifyLeases } from "../../../database/signals.ts";
 import { absent } from "../../../http/problem.ts";
-import type { Role } from "../../../schema/accounts.ts";
-import { text } from "../../../schema/fields.ts";
+import { booleanText, text } from "../../../schema/fields.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
 import {
   type TeamRunner,
@@ -14,14 +13,13 @@ import {
   updateRunnerPause,
 } from "../../../store/runners.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Empty } from "../../components/empty.tsx";
-import { Pager } from "../../components/pager.tsx";
+import { Empty, Pager } from "../../components/list.tsx";
 import { Mark } from "../../components/status.tsx";
 import { idAndNameCursor } from "../../site/cursor.ts";
-import { type Page, type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
-import { write } from "../../site/write.ts";
+import { type Page, type View, page, type TeamContext } from "../../site/page.ts";
 import { StartCommands } from "./start_commands.tsx";
 import { MAX_QUEUE, queueTable, runnerTable } from "./tables.tsx";
+import { action } from "../../site/action.ts";
 
 const MAX_RUNNERS = 100;
 
@@ -49,11 +47,7 @@ function runnersHeadline(queue: readonly Waiting[], runners: readonly TeamRunner
 
 const runnersQuery = v.strictObject({ cursor: v.optional(idAndNameCursor) });
 
-type Context = Pick<PageContext, "sql" | "csrf" | "now" | "publicUrl"> & {
-  team: { id: string; name: string };
-  role: Role;
-  query: v.InferOutput<typeof runnersQuery>;
-};
+type Context = TeamContext & { query: v.InferOutput<typeof runnersQuery> };
 
 async function loadRunners({ sql, team, query }: Context) {
   const after = query.cursor && { projectId: query.cursor.id, name: query.cursor.name };
@@ -107,26 +101,20 @@ const runnersPage = page("/teams/:teamId/runners", { access: "viewer", query: ru
   runnersView(context, await loadRunners(context)),
 );
 
-const pauseForm = form(
+const pauseForm = action(
   "/projects/:projectId/runners/pause",
-  { access: "member", fields: v.strictObject({ runner: text(200), paused: v.picklist(["true", "false"]) }) },
-  async (context) => {
-    const { project, team, fields } = context;
-    const paused = fields.paused === "true";
-    await write(
-      context,
-      "member",
-      async (sql, { name }) => {
-        if (!(await updateRunnerPause(sql, project.id, fields.runner, paused ? `Paused by ${name}` : null))) absent();
-        await notifyLeases(sql, project.id);
-      },
-      () => ({
-        action: paused ? "runner.paused" : "runner.resumed",
-        subject: fields.runner,
-        details: { project: project.name },
-      }),
-    );
-    return new SeeOther(`/teams/${team.id}/runners`);
+  { access: "member", fields: v.strictObject({ runner: text(200), paused: booleanText }) },
+  {
+    act: async (sql, { project, fields: { runner, paused } }, _, { name }) => {
+      if (!(await updateRunnerPause(sql, project.id, runner, paused ? `Paused by ${name}` : null))) absent();
+      await notifyLeases(sql, project.id);
+    },
+    record: (_, { project, fields: { runner, paused } }) => ({
+      action: paused ? "runner.paused" : "runner.resumed",
+      subject: runner,
+      details: { project: project.name },
+    }),
+    done: ({ team }) => `/teams/${team.id}/runners`,
   },
 );
 

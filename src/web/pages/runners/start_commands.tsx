@@ -3,7 +3,7 @@
 import type { Html } from "../../../http/html.ts";
 import type { selectProjectsWithKeys } from "../../../store/projects.ts";
 import type { Waiting } from "../../../store/runners.ts";
-import { Empty } from "../../components/empty.tsx";
+import { Empty } from "../../components/list.tsx";
 import { Tag } from "../../components/status.tsx";
 
 type Project = Awaited<ReturnType<typeof selectProjectsWithKeys>>[number];
@@ -23,12 +23,7 @@ function StartCommand({ project, unserved, publicUrl, isOpen }: CommandPropertie
     <details class="fold" open={isOpen}>
       <summary>
         For {project.name}
-        {unserved ? (
-          <>
-            {" "}
-            <Tag kind="failed">missing</Tag>
-          </>
-        ) : null}
+        {unserved ? [" ", <Tag kind="failed">missing</Tag>] : null}
       </summary>
       <pre data-copy>
         export ASSAY_URL={publicUrl} ASSAY_PROJECT={project.id}
@@ -38,9 +33,7 @@ function StartCommand({ project, unserved, publicUrl, isOpen }: CommandPropertie
       <p class="hint">
         assay.key contains the key of the project
         {project.leading === null ? (
-          <>
-            , which has none yet: <a href={`/projects/${project.id}/settings`}>generate one</a>
-          </>
+          [", which has none yet: ", <a href={`/projects/${project.id}/settings`}>generate one</a>]
         ) : (
           <>
             {" "}

@@ -5,12 +5,12 @@ import type { Role } from "../../../schema/accounts.ts";
 import type { TeamRunner, Waiting } from "../../../store/runners.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { executionName } from "../../../wording/execution_name.ts";
+import { CardTable, MarkCell } from "../../components/list.tsx";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, toExact, toSpan } from "../../components/text.tsx";
 import type { PageContext } from "../../site/page.ts";
 import { executionPath } from "../../site/paths.ts";
-import { TableHead } from "../../components/table_head.tsx";
 
 export const MAX_QUEUE = 50;
 
@@ -41,37 +41,32 @@ function coming({ waiting, unserved, labels }: Waiting): Html {
 
 export function queueTable(queue: readonly Waiting[], now: Date): Html {
   return (
-    <div class="card">
-      <table>
-        <TableHead
-          caption="Waiting tasks by required labels"
-          columns={[["Status", "hidden"], "Waiting", "Requires", ["Assigned to", "wide"], ["Since", "number"]]}
-        />
-        <tbody>
-          {queue.map((row) => (
-            <tr>
-              <td class="mark-cell">
-                <Mark status={row.unserved > 0 ? "failed" : "queued"} word={false} />
-                <span class="visually-hidden">{row.unserved > 0 ? "no matching runner" : "waiting"}</span>
-              </td>
-              <td class="long">
-                <b>{counted(row.waiting, "task")}</b> in{" "}
-                <a href={`/projects/${row.projectId}/executions?status=queued`}>{row.projectName}</a>{" "}
-                <span class="small soft">{tasksOf(row)}</span>
-                <span class="small narrow-only">{coming(row)}</span>
-              </td>
-              <td>{labelTags(row.labels)}</td>
-              <td class="wide">{coming(row)}</td>
-              <td class="number soft">
-                <time datetime={row.since} title={toExact(row.since)}>
-                  {toSpan(now.getTime() - Date.parse(row.since))}
-                </time>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <CardTable
+      caption="Waiting tasks by required labels"
+      columns={[["Status", "hidden"], "Waiting", "Requires", ["Assigned to", "wide"], ["Since", "number"]]}
+    >
+      {queue.map((row) => (
+        <tr>
+          <MarkCell
+            status={row.unserved > 0 ? "failed" : "queued"}
+            word={row.unserved > 0 ? "no matching runner" : "waiting"}
+          />
+          <td class="long">
+            <b>{counted(row.waiting, "task")}</b> in{" "}
+            <a href={`/projects/${row.projectId}/executions?status=queued`}>{row.projectName}</a>{" "}
+            <span class="small soft">{tasksOf(row)}</span>
+            <span class="small narrow-only">{coming(row)}</span>
+          </td>
+          <td>{labelTags(row.labels)}</td>
+          <td class="wide">{coming(row)}</td>
+          <td class="number soft">
+            <time datetime={row.since} title={toExact(row.since)}>
+              {toSpan(now.getTime() - Date.parse(row.since))}
+            </time>
+          </td>
+        </tr>
+      ))}
+    </CardTable>
   );
 }
 
@@ -135,60 +130,49 @@ type Shown = Pick<PageContext, "csrf" | "now"> & { role: Role };
 export function runnerTable(runners: readonly TeamRunner[], shown: Shown): Html {
   const { now } = shown;
   return (
-    <div class="card">
-      <table>
-        <TableHead
-          caption="Runners of the team's projects"
-          columns={[["Status", "hidden"], "Runner", ["Labels", "wide"], "Tasks", ["Last seen", "number"]]}
-        />
-        <tbody>
-          {runners.map((runner) => {
-            const status = !runner.isThere
-              ? "missing"
-              : runner.paused
-                ? "queued"
-                : runner.held > 0
-                  ? "running"
-                  : "passed";
-            return (
-              <tr>
-                <td class="mark-cell">
-                  {runner.isThere ? (
-                    <Mark status={status} word={false} />
-                  ) : (
-                    <span class="mark missing" aria-hidden="true">
-                      ○
-                    </span>
-                  )}
-                  <span class="visually-hidden">
-                    {runner.isThere ? (runner.held > 0 ? "busy" : runner.paused ? "paused" : "idle") : "offline"}
-                  </span>
-                </td>
-                <td class="long">
-                  <b>{runner.name}</b>{" "}
-                  <span class="small soft">
-                    {runner.projectName}
-                    {runner.taskSlugs === null
-                      ? ""
-                      : `, only ${runner.taskSlugs.slice(0, 8).join(", ")}${runner.taskSlugs.length > 8 ? ` and ${runner.taskSlugs.length - 8} more` : ""}`}
-                    {runner.isThere ? "" : ", offline"}
-                    {runner.version === null ? "" : `, Assay ${runner.version}`}
-                  </span>
-                </td>
-                <td class="wide">{labelTags(runner.labels)}</td>
-                <td>
-                  {doing(runner)}
-                  {whyPaused(runner, now)}
-                </td>
-                <td class="number soft">
-                  <Ago at={runner.seenAt} now={now} />
-                  {pauseButton(runner, shown)}
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+    <CardTable
+      caption="Runners of the team's projects"
+      columns={[["Status", "hidden"], "Runner", ["Labels", "wide"], "Tasks", ["Last seen", "number"]]}
+    >
+      {runners.map((runner) => {
+        const status = !runner.isThere ? "missing" : runner.paused ? "queued" : runner.held > 0 ? "running" : "passed";
+        return (
+          <tr>
+            <td class="mark-cell">
+              {runner.isThere ? (
+                <Mark status={status} word={false} />
+              ) : (
+                <span class="mark missing" aria-hidden="true">
+                  ○
+                </span>
+              )}
+              <span class="visually-hidden">
+                {runner.isThere ? (runner.held > 0 ? "busy" : runner.paused ? "paused" : "idle") : "offline"}
+              </span>
+            </td>
+            <td class="long">
+              <b>{runner.name}</b>{" "}
+              <span class="small soft">
+                {runner.projectName}
+                {runner.taskSlugs === null
+                  ? ""
+                  : `, only ${runner.taskSlugs.slice(0, 8).join(", ")}${runner.taskSlugs.length > 8 ? ` and ${runner.taskSlugs.length - 8} more` : ""}`}
+                {runner.isThere ? "" : ", offline"}
+                {runner.version === null ? "" : `, Assay ${runner.version}`}
+              </span>
+            </td>
+            <td class="wide">{labelTags(runner.labels)}</td>
+            <td>
+              {doing(runner)}
+              {whyPaused(runner, now)}
+            </td>
+            <td class="number soft">
+              <Ago at={runner.seenAt} now={now} />
+              {pauseButton(runner, shown)}
+            </td>
+          </tr>
+        );
+      })}
+    </CardTable>
   );
 }

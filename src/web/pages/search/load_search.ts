@@ -11,7 +11,7 @@ import { bugPath, executionPath } from "../../site/paths.ts";
 export const MAX_RESULTS_PER_KIND = 8;
 
 /** The first results of a kind, and whether there are more. */
-export type Found<Row> = { rows: readonly Row[]; hasMore: boolean };
+type Found<Row> = { rows: readonly Row[]; hasMore: boolean };
 
 export type SearchResults = {
   tests: Found<TestCaseRow>;

@@ -2,8 +2,9 @@
 
 import type { Html, Path } from "../../../http/html.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { MarkCell, CardTable } from "../../components/list.tsx";
 import { ExecutionTable } from "../../components/execution_table.tsx";
-import { Mark, Tag, testStatusOf } from "../../components/status.tsx";
+import { Tag, testStatusOf } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { bugPath, testPath, toAddress } from "../../site/paths.ts";
 import { MAX_RESULTS_PER_KIND, type SearchResults } from "./load_search.ts";
@@ -13,9 +14,7 @@ const Heading = ({ title, all, hasMore }: { title: string; all: Path; hasMore: b
     {title}{" "}
     <small>
       {hasMore ? (
-        <>
-          the first {MAX_RESULTS_PER_KIND}: <a href={all}>view all</a>
-        </>
+        ["the first ", MAX_RESULTS_PER_KIND, ": ", <a href={all}>view all</a>]
       ) : (
         <a href={all}>view in the list</a>
       )}
@@ -30,26 +29,19 @@ export function FoundTests({ projectId, q, found: { rows, hasMore } }: Propertie
   return (
     <>
       <Heading title="Tests" all={toAddress(`/projects/${projectId}/tests`, { q })} hasMore={hasMore} />
-      <div class="card">
-        <table>
-          <caption class="visually-hidden">Tests</caption>
-          <tbody>
-            {rows.map((test) => (
-              <tr>
-                <td class="mark-cell">
-                  <Mark status={testStatusOf(test)} />
-                </td>
-                <td class="long">
-                  <a href={testPath(projectId, test.id)}>
-                    <Breakable text={shownCaseTitle(test)} />
-                  </a>
-                  <span class="small soft">{[test.file, test.taskSlug].filter(Boolean).join(" · ")}</span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable caption="Tests">
+        {rows.map((test) => (
+          <tr>
+            <MarkCell status={testStatusOf(test)} />
+            <td class="long">
+              <a href={testPath(projectId, test.id)}>
+                <Breakable text={shownCaseTitle(test)} />
+              </a>
+              <span class="small soft">{[test.file, test.taskSlug].filter(Boolean).join(" · ")}</span>
+            </td>
+          </tr>
+        ))}
+      </CardTable>
     </>
   );
 }
@@ -60,31 +52,19 @@ export function FoundBugs({ projectId, q, found: { rows, hasMore } }: Properties
   return (
     <>
       <Heading title="Bugs" all={toAddress(`/projects/${projectId}/bugs`, anyStatus)} hasMore={hasMore} />
-      <div class="card">
-        <table>
-          <caption class="visually-hidden">Bugs</caption>
-          <tbody>
-            {rows.map((bug) => (
-              <tr>
-                <td class="mark-cell">
-                  <Mark status={bug.status} />
-                </td>
-                <td class="long">
-                  <a href={bugPath(projectId, bug.id)}>
-                    <b>Bug {bug.number}</b> {bug.title}
-                  </a>
-                  {"mergedInto" in bug && bug.mergedInto !== null ? (
-                    <>
-                      {" "}
-                      <Tag>merged</Tag>
-                    </>
-                  ) : null}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable caption="Bugs">
+        {rows.map((bug) => (
+          <tr>
+            <MarkCell status={bug.status} />
+            <td class="long">
+              <a href={bugPath(projectId, bug.id)}>
+                <b>Bug {bug.number}</b> {bug.title}
+              </a>
+              {"mergedInto" in bug && bug.mergedInto !== null ? [" ", <Tag>merged</Tag>] : null}
+            </td>
+          </tr>
+        ))}
+      </CardTable>
     </>
   );
 }

@@ -15,16 +15,15 @@ import { selectBuild } from "../../../store/overview.ts";
 import { shownCaseTitle, shownTaskTitle } from "../../../wording/case_title.ts";
 import { executionOutcome } from "../../../wording/execution.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
+import { MarkCell, Pager, CardTable, TASK_COLUMNS } from "../../components/list.tsx";
 import { readCauseCursor, writeCauseCursor } from "../../components/causes.ts";
 import { executionName, lineName } from "../../../wording/execution_name.ts";
 import { BRIEF, Evidence, FULL } from "../../components/failure.tsx";
 import { firstPlainLine } from "../../../wording/first_line.ts";
-import { Pager } from "../../components/pager.tsx";
 import { Mark, Tag, wordOf, worstFirst } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
 import type { View } from "../../site/page.ts";
 import { maskKeys } from "../../../secrets/keys.ts";
-import { TableHead, TASK_COLUMNS } from "../../components/table_head.tsx";
 
 const BLAMES: Record<Blame | "none", readonly [mark: string, tag: string]> = {
   new: ["failed", "new"],
@@ -77,15 +76,15 @@ function causeItem({ failed, failures }: CauseFailures, index: number): Html {
             {failures.map((failure) => (
               <li class="long">
                 <Breakable text={maskKeys(shownTaskTitle(failure))} />
-                {failure.file === null ? null : (
-                  <>
-                    {" "}
-                    <code class="soft">
-                      <Breakable text={failure.file} />
-                      {failure.line === null ? null : `:${failure.line}`}
-                    </code>
-                  </>
-                )}
+                {failure.file === null
+                  ? null
+                  : [
+                      " ",
+                      <code class="soft">
+                        <Breakable text={failure.file} />
+                        {failure.line === null ? null : `:${failure.line}`}
+                      </code>,
+                    ]}
               </li>
             ))}
             {more > 0 ? <li class="soft">and {toCount(more)} more</li> : null}
@@ -110,35 +109,25 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
           {more > 0 ? `, the first ${MAX_TASKS}` : null}
         </small>
       </h2>
-      <div class="card">
-        <table>
-          <TableHead caption="Tasks, failed tasks first" columns={TASK_COLUMNS} />
-          <tbody>
-            {worstFirst(tasks)
-              .slice(0, MAX_TASKS)
-              .map(({ slug, status, passed, failed, skipped, durationMs }) => (
-                <tr>
-                  <td class="mark-cell">
-                    <Mark status={status} />
-                  </td>
-                  <td class="long">
-                    <Breakable text={slug} />
-                    {["passed", "failed"].includes(status) ? null : (
-                      <>
-                        {" "}
-                        <Tag kind={status === "running" ? "running" : "failed"}>{wordOf(status)}</Tag>
-                      </>
-                    )}
-                  </td>
-                  <td class="number">{toCount(passed)}</td>
-                  <td class={`number${failed > 0 ? " failed" : ""}`}>{toCount(failed)}</td>
-                  <td class="number soft wide">{toCount(skipped)}</td>
-                  <td class="number">{durationMs > 0 ? toDuration(durationMs) : "–"}</td>
-                </tr>
-              ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable caption="Tasks, failed tasks first" columns={TASK_COLUMNS}>
+        {worstFirst(tasks)
+          .slice(0, MAX_TASKS)
+          .map(({ slug, status, passed, failed, skipped, durationMs }) => (
+            <tr>
+              <MarkCell status={status} />
+              <td class="long">
+                <Breakable text={slug} />
+                {["passed", "failed"].includes(status)
+                  ? null
+                  : [" ", <Tag kind={status === "running" ? "running" : "failed"}>{wordOf(status)}</Tag>]}
+              </td>
+              <td class="number">{toCount(passed)}</td>
+              <td class={`number${failed > 0 ? " failed" : ""}`}>{toCount(failed)}</td>
+              <td class="number soft wide">{toCount(skipped)}</td>
+              <td class="number">{durationMs > 0 ? toDuration(durationMs) : "–"}</td>
+            </tr>
+          ))}
+      </CardTable>
     </>
   );
 }
@@ -212,14 +201,10 @@ function executionMeta(projectName: string, build: ExecutionSummary, { pullReque
       <span>
         <b>{projectName}</b> {executionName(build)}
       </span>
-
       {lineName(build) === null ? null : <code>{lineName(build)}</code>}
       {build.commit === null ? null : <Commit hash={build.commit} />}
-
       {pullRequest === null ? null : <span>pull request {pullRequest}</span>}
-
       {countsOf(build) === null ? null : <span>{countsOf(build)}</span>}
-
       <span>
         {hasEnded(build.status as ExecutionRow["status"]) ? "ended" : "began"} <Ago at={at} now={now} />
       </span>
@@ -245,7 +230,7 @@ function failureList({ causes, totals }: CausePage, { failed }: ExecutionSummary
   );
 }
 
-export const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /**
  * Returns the texts of a failure without information for members only. A case that stands for the exit code of a runner has

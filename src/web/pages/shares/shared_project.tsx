@@ -8,9 +8,10 @@ import { selectBranchBuilds, selectLastBuild } from "../../../store/overview.ts"
 import { selectBranch, selectBranchState } from "../../../store/state.ts";
 import { toDuration } from "../../../wording/numbers.ts";
 import { executionName, executionNumber, lineName } from "../../../wording/execution_name.ts";
+import { AgoCell, MarkCell, CardTable } from "../../components/list.tsx";
 import { branchHeadline } from "../../components/project_state.tsx";
 import { Mark } from "../../components/status.tsx";
-import { Ago, Breakable, Commit } from "../../components/text.tsx";
+import { Breakable, Commit } from "../../components/text.tsx";
 import { TREND_DAYS, TREND_EXECUTIONS, BranchTrends } from "../../components/trends.tsx";
 import type { View } from "../../site/page.ts";
 import { type SharedPageContext, publicOutcomeOf } from "./shared_execution.tsx";
@@ -38,42 +39,29 @@ const PublicExecutions = ({ executions, now }: TableProperties): Html | null =>
   executions.length === 0 ? null : (
     <>
       <h2>Newest executions</h2>
-      <div class="card scroll">
-        <table>
-          <caption class="visually-hidden">The newest executions</caption>
-          <thead class="visually-hidden">
-            <tr>
-              <th scope="col">Status</th>
-              <th scope="col">Execution</th>
-              <th scope="col">Outcome</th>
-              <th scope="col">Duration</th>
-              <th scope="col">When</th>
-            </tr>
-          </thead>
-          <tbody>
-            {executions.map((execution) => (
-              <tr>
-                <td class="mark-cell">
-                  <Mark status={execution.status} />
-                </td>
-                <td>
-                  <b>{executionNumber(execution)}</b>{" "}
-                  {lineName(execution) === null ? null : (
-                    <code>
-                      <Breakable text={lineName(execution)!} />
-                    </code>
-                  )}
-                </td>
-                <td>{publicOutcomeOf(execution)}</td>
-                <td class="number wide">{execution.durationMs > 0 ? toDuration(execution.durationMs) : "–"}</td>
-                <td class="number soft">
-                  <Ago at={execution.completedAt ?? execution.createdAt} now={now} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable
+        caption="The newest executions"
+        columns={["Status", "Execution", "Outcome", "Duration", "When"]}
+        hidesHead
+        scrolls
+      >
+        {executions.map((execution) => (
+          <tr>
+            <MarkCell status={execution.status} />
+            <td>
+              <b>{executionNumber(execution)}</b>{" "}
+              {lineName(execution) === null ? null : (
+                <code>
+                  <Breakable text={lineName(execution)!} />
+                </code>
+              )}
+            </td>
+            <td>{publicOutcomeOf(execution)}</td>
+            <td class="number wide">{execution.durationMs > 0 ? toDuration(execution.durationMs) : "–"}</td>
+            <AgoCell at={execution.completedAt ?? execution.createdAt} now={now} />
+          </tr>
+        ))}
+      </CardTable>
     </>
   );
 

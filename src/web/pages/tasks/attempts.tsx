@@ -6,9 +6,8 @@ import { stripAnsi } from "../../../rules/ansi.ts";
 import type { LeaseStatus, RunLease } from "../../../schema/run_leases.ts";
 import { selectLeasesOfRun } from "../../../store/lease_logs.ts";
 import { selectRunId } from "../../../store/test_runs.ts";
-import { Ago } from "../../components/text.tsx";
 import type { TaskAddress } from "../../../operations/executions/logs.ts";
-import { TableHead } from "../../components/table_head.tsx";
+import { AgoCell, CardTable } from "../../components/list.tsx";
 
 const MAX_LEASES = 50;
 
@@ -41,34 +40,29 @@ export function leaseTable(leases: readonly RunLease[], path: Path, now: Date): 
       <h2>
         Attempts <small>oldest first</small>
       </h2>
-      <div class="card">
-        <table>
-          <TableHead caption="Runners that took the task" columns={["Runner", "End", ["Began", "number"]]} />
-          <tbody>
-            {leases.map(({ id, runner, shard, status, reason, startedAt }) => (
-              <tr>
-                <td class="long">
-                  <b>{runner}</b>
-                  {shard ? (
-                    <>
-                      {" "}
-                      <span class="soft">
-                        shard {shard.index}/{shard.total}
-                      </span>
-                    </>
-                  ) : null}{" "}
-                  <a href={`${path}/log?lease=${id}`}>log</a>
-                </td>
-                <td class="long">
-                  {LEASE_WORDS[status]}
-                  {reason === null ? null : <span class="small soft">{stripAnsi(reason)}</span>}
-                </td>
-                <td class="number soft">{startedAt === null ? "never" : <Ago at={startedAt} now={now} />}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable caption="Runners that took the task" columns={["Runner", "End", ["Began", "number"]]}>
+        {leases.map(({ id, runner, shard, status, reason, startedAt }) => (
+          <tr>
+            <td class="long">
+              <b>{runner}</b>
+              {shard
+                ? [
+                    " ",
+                    <span class="soft">
+                      shard {shard.index}/{shard.total}
+                    </span>,
+                  ]
+                : null}{" "}
+              <a href={`${path}/log?lease=${id}`}>log</a>
+            </td>
+            <td class="long">
+              {LEASE_WORDS[status]}
+              {reason === null ? null : <span class="small soft">{stripAnsi(reason)}</span>}
+            </td>
+            <AgoCell at={startedAt} now={now} />
+          </tr>
+        ))}
+      </CardTable>
     </>
   );
 }

@@ -73,12 +73,7 @@ function CaseLine({ address, row, slower }: CaseItem): Html {
         <a href={testPath(address.projectId, row.testCaseId)}>
           <Breakable text={shownCaseTitle(row)} />
         </a>
-        {host === null ? null : (
-          <>
-            {" "}
-            <span class="small soft">{host}</span>
-          </>
-        )}
+        {host === null ? null : [" ", <span class="small soft">{host}</span>]}
       </span>
       <span class="small soft">{durationOf({ row, slower })}</span>
     </div>

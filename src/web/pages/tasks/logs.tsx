@@ -6,10 +6,10 @@ import { plainText, Reply } from "../../../request/reply.ts";
 import { hasEnded } from "../../../rules/execution.ts";
 import { text, uuid } from "../../../schema/fields.ts";
 import { executionName } from "../../../wording/execution_name.ts";
-import { Empty } from "../../components/empty.tsx";
+import { Empty } from "../../components/list.tsx";
 import { LogLines, MAX_LOG_LINES, readLogLines } from "../../components/log.tsx";
 import { Breakable } from "../../components/text.tsx";
-import { type Page, type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
+import { type Page, type View, page, type ProjectContext } from "../../site/page.ts";
 import { executionPath, taskPath } from "../../site/paths.ts";
 import { type LogAddress, LogBar, LogFindings } from "./log_bar.tsx";
 import {
@@ -71,11 +71,7 @@ function fileNameOf(taskSlug: string, shard: number | undefined): string {
   return `${name === "" ? "task" : name}${shard ? `-shard-${shard}` : ""}.log`;
 }
 
-type Context = Pick<PageContext, "sql"> & {
-  project: ProjectRef;
-  params: Omit<TaskAddress, "projectId">;
-  query: v.InferOutput<typeof logQuery>;
-};
+type Context = ProjectContext & { params: Omit<TaskAddress, "projectId">; query: v.InferOutput<typeof logQuery> };
 
 async function loadLog({ sql, project, params, query }: Context) {
   const key: TaskAddress = { ...params, projectId: project.id };

@@ -4,9 +4,9 @@ import type { Html } from "../../../http/html.ts";
 import { machineText } from "../../../rules/ran_on.ts";
 import type { UploadRow } from "../../../store/test_runs.ts";
 import { counted } from "../../../wording/numbers.ts";
+import { AgoCell, TableHead } from "../../components/list.tsx";
 import { Tag } from "../../components/status.tsx";
-import { Ago, Breakable } from "../../components/text.tsx";
-import { TableHead } from "../../components/table_head.tsx";
+import { Breakable } from "../../components/text.tsx";
 
 export const MAX_UPLOADS = 50;
 
@@ -39,12 +39,7 @@ export function uploadTable(uploads: readonly UploadRow[], isSharded: boolean, n
               <tr>
                 <td>
                   {upload.number}
-                  {upload.partial ? (
-                    <>
-                      {" "}
-                      <Tag>partial</Tag>
-                    </>
-                  ) : null}
+                  {upload.partial ? [" ", <Tag>partial</Tag>] : null}
                 </td>
                 {isSharded ? <td>{upload.shard === 0 ? "all" : upload.shard}</td> : null}
                 <td class="soft">{upload.format}</td>
@@ -54,9 +49,7 @@ export function uploadTable(uploads: readonly UploadRow[], isSharded: boolean, n
                   </td>
                 ) : null}
                 <td class="number soft">{upload.exitCode ?? "–"}</td>
-                <td class="number soft">
-                  <Ago at={upload.receivedAt} now={now} />
-                </td>
+                <AgoCell at={upload.receivedAt} now={now} />
               </tr>
             ))}
           </tbody>

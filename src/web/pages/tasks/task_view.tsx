@@ -1,29 +1,28 @@
 /** The parts of the page of a task: its headline, its results and the end of its log. */
 
-import { executionName } from "../../../wording/execution_name.ts";
 import type { Html, Path, Piece } from "../../../http/html.ts";
 import type { TaskAddress } from "../../../operations/executions/logs.ts";
 import { stripAnsi } from "../../../rules/ansi.ts";
 import { hasEnded } from "../../../rules/execution.ts";
 import { missingShardsOf, toShardList } from "../../../rules/shards.ts";
+import { executionName } from "../../../wording/execution_name.ts";
+import { reasonOfTask } from "../../../wording/missing_runner.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { slowerWords } from "../../../wording/slower.ts";
 import { taskHeadline } from "../../../wording/task.ts";
-import { Empty } from "../../components/empty.tsx";
 import { Attachments } from "../../components/attachments.tsx";
-import { Gates } from "../../components/gates.tsx";
 import { FilterBar, FilterSelect, FilterText } from "../../components/filters.tsx";
+import { Gates } from "../../components/gates.tsx";
+import { Empty, Pager } from "../../components/list.tsx";
 import { LogText } from "../../components/log.tsx";
-import { Pager } from "../../components/pager.tsx";
 import { SlowerTests } from "../../components/slower_tests.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
-import type { View } from "../../site/page.ts";
+import { type View, type Page, page } from "../../site/page.ts";
 import { executionPath, taskPath } from "../../site/paths.ts";
 import { leaseTable } from "./attempts.tsx";
 import { caseItem, machineFact } from "./cases.tsx";
-import { reasonOfTask } from "../../../wording/missing_runner.ts";
-import { STATUSES, type TaskData, type TaskQuery } from "./load_task.ts";
+import { STATUSES, type TaskData, type TaskQuery, loadTask, taskQuery } from "./load_task.ts";
 import { uploadTable } from "./reports.tsx";
 
 const MAX_WARNINGS = 20;
@@ -183,7 +182,7 @@ const RunFiles = ({ address: { projectId }, data: { files } }: TaskParts): Html 
     </>
   );
 
-export function taskView(address: TaskAddress, query: TaskQuery, data: TaskData, now: Date): View {
+function taskView(address: TaskAddress, query: TaskQuery, data: TaskData, now: Date): View {
   const { projectId, executionId, taskSlug } = address;
   const { task, leases, uploads } = data;
   const path: Path = taskPath(projectId, executionId, taskSlug);
@@ -217,3 +216,14 @@ export function taskView(address: TaskAddress, query: TaskQuery, data: TaskData,
     ...(isOver ? {} : { live: `${executionPath(projectId, executionId)}/live` }),
   };
 }
+
+export const tasks: Page[] = [
+  page(
+    "/projects/:projectId/executions/:executionId/tasks/:taskSlug",
+    { access: "viewer", query: taskQuery },
+    async ({ sql, project, params, query, now }) => {
+      const address = { ...params, projectId: project.id };
+      return taskView(address, query, await loadTask(sql, address, query), now);
+    },
+  ),
+];

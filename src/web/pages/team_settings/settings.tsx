@@ -1,17 +1,16 @@
 /** The settings of a team. */
 
 import * as v from "valibot";
-import type { Path } from "../../../http/html.ts";
+import type { Html, Path } from "../../../http/html.ts";
 import { text } from "../../../schema/fields.ts";
 import { selectTeamKeys } from "../../../store/keys.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
+import { Empty, Pager } from "../../components/list.tsx";
 import { DangerZone } from "../../components/deletion.tsx";
-import { Csrf, Field, FormError } from "../../components/form.tsx";
-import { Notice, noticeParameter } from "../../components/notice.tsx";
-import { Pager } from "../../components/pager.tsx";
+import { Field, FormError, Notice, noticeParameter, Form, Hidden } from "../../components/form.tsx";
 import { idAndNameCursor } from "../../site/cursor.ts";
-import { type View, page } from "../../site/page.ts";
-import { type ViewContext, keyTable, projectTable } from "./tables.tsx";
+import { type View, page, type TeamContext } from "../../site/page.ts";
+import { keyTable, projectTable } from "./tables.tsx";
 
 const MAX_PROJECTS = 100;
 
@@ -24,20 +23,42 @@ const NOTICES = {
   shown: "The key was shown once. If you did not copy it, revoke it and create a new one.",
 } as const;
 
-type Problem = { of: "project" | "key" | "name"; text: string };
+export type Problem = { of: "project" | "key" | "name"; text: string };
 
 type FormState = {
   notice?: keyof typeof NOTICES | undefined;
-  problem?: Problem;
-  value?: string;
+  problem?: Problem | undefined;
+  value?: string | undefined;
 };
 
+type NameForm = { of: Problem["of"]; label: string; placeholder?: string; button: string; newest?: string };
+
+const FORM_PATHS = { project: "projects", key: "keys", name: "name" } as const;
+
+/** A form of one name, for owners. `newest`: the newest key, so that a form that is sent twice creates no second one. */
+function nameForm({ team, role, csrf }: TeamContext, { problem, value }: FormState, fields: NameForm): Html | null {
+  if (role !== "owner") return null;
+  const { of, label, placeholder, button, newest } = fields;
+  const refused = problem?.of === of ? problem : undefined;
+  const shown = refused ? value : of === "name" ? team.name : "";
+  return (
+    <>
+      <FormError message={refused?.text} />
+      <Form to={`/teams/${team.id}/${FORM_PATHS[of]}`} csrf={csrf} kind="line">
+        <Hidden name="newest" value={newest} />
+        <Field label={label} name="name" required max={200} {...(placeholder && { placeholder })} value={shown} />
+        <button>{button}</button>
+      </Form>
+    </>
+  );
+}
+
 export async function settings(
-  shown: ViewContext,
+  shown: TeamContext,
   cursor: v.InferOutput<typeof idAndNameCursor>,
   { notice, problem, value }: FormState,
 ): Promise<View> {
-  const { sql, team, role, csrf, now } = shown;
+  const { sql, team, role, now } = shown;
   const [projects, keys] = await Promise.all([
     selectProjectsWithKeys(sql, team.id, MAX_PROJECTS, cursor),
     selectTeamKeys(sql, team.id, MAX_KEYS),
@@ -45,8 +66,8 @@ export async function settings(
   const base: Path = `/teams/${team.id}`;
   const rows = projects.slice(0, MAX_PROJECTS);
   const last = projects.length > MAX_PROJECTS ? rows.at(-1) : undefined;
-  const newest = keys.reduce<string | null>((id, key) => (id === null || key.id > id ? key.id : id), null);
-  const text = (of: Problem["of"]) => (problem?.of === of ? problem.text : undefined);
+  const newest = keys.reduce((id, key) => (id === "none" || key.id > id ? key.id : id), "none");
+  const form = (fields: NameForm) => nameForm(shown, { problem, value }, fields);
   const body = (
     <>
       <Notice notices={NOTICES} name={notice} />
@@ -56,73 +77,19 @@ export async function settings(
       </p>
       <h2 id="projects">Projects</h2>
       {rows.length === 0 ? (
-        <div class="card empty">
-          <p>No projects yet.{role === "owner" ? " Create one below." : " Owners of the team create them."}</p>
-        </div>
+        <Empty>No projects yet.{role === "owner" ? " Create one below." : " Owners of the team create them."}</Empty>
       ) : (
         projectTable(rows, now)
       )}
       <Pager path={`${base}/settings`} query={{ cursor: cursor && "" }} cursor={last && `${last.id} ${last.name}`} />
-      {role === "owner" ? (
-        <>
-          <FormError message={text("project")} />
-          <form class="line" method="post" action={`${base}/projects`}>
-            <Csrf token={csrf} />
-
-            <Field
-              label="Name of the new project"
-              name="name"
-              required
-              max={200}
-              placeholder="shop"
-              value={problem?.of === "project" ? value : ""}
-            />
-
-            <button>Create project</button>
-          </form>
-        </>
-      ) : null}
+      {form({ of: "project", label: "Name of the new project", placeholder: "shop", button: "Create project" })}
       <h2 id="keys">
         Team keys <small>for scripts that manage integrations, environments and automations; not for uploads</small>
       </h2>
       {keyTable(shown, keys)}
-      {role === "owner" ? (
-        <>
-          <FormError message={text("key")} />
-          <form class="line" method="post" action={`${base}/keys`}>
-            <Csrf token={csrf} />
-            <input type="hidden" name="newest" value={newest ?? "none"} />
-            <Field
-              label="Name of the new key"
-              name="name"
-              id="key-name"
-              required
-              max={200}
-              placeholder="terraform"
-              value={problem?.of === "key" ? value : ""}
-            />
-            <button>Generate team key</button>
-          </form>
-        </>
-      ) : null}
-      {role === "owner" ? (
-        <>
-          <h2 id="name">Name of the team</h2>
-          <FormError message={text("name")} />
-          <form class="line" method="post" action={`${base}/name`}>
-            <Csrf token={csrf} />
-            <Field
-              label="Name"
-              name="name"
-              id="team-name"
-              required
-              max={200}
-              value={problem?.of === "name" ? value : team.name}
-            />
-            <button>Rename team</button>
-          </form>
-        </>
-      ) : null}
+      {form({ of: "key", label: "Name of the new key", placeholder: "terraform", button: "Generate team key", newest })}
+      {role === "owner" ? <h2 id="name">Name of the team</h2> : null}
+      {form({ of: "name", label: "Name", button: "Rename team" })}
       <h2>Infrastructure rules</h2>
       <p>
         <a href={`${base}/infrastructure-rules`}>Texts of failures that are not the fault of a test</a>

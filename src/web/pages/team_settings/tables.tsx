@@ -3,122 +3,84 @@
 import type { Html } from "../../../http/html.ts";
 import type { ShownKey } from "../../../store/keys.ts";
 import type { ProjectWithKey } from "../../../store/projects.ts";
-import { Danger } from "../../components/form.tsx";
+import { AgoCell, Empty, CardTable } from "../../components/list.tsx";
+import { RevokeKey } from "../../components/keys.tsx";
 import { Tag } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
-import type { PageContext } from "../../site/page.ts";
-import { TableHead } from "../../components/table_head.tsx";
-
-export type ViewContext = Pick<PageContext, "fast" | "sql" | "csrf" | "now"> & {
-  role: "viewer" | "member" | "owner";
-  team: { id: string; name: string };
-};
+import type { TeamContext } from "../../site/page.ts";
 
 export function projectTable(rows: readonly ProjectWithKey[], now: Date): Html {
   return (
-    <div class="card">
-      <table>
-        <TableHead
-          caption="Projects of the team"
-          columns={[
-            "Project",
-            ["Default branch", "wide"],
-            ["Key", "wide"],
-            ["Key last used", "number"],
-            ["Settings", "wide", "hidden"],
-          ]}
-        />
-        <tbody>
-          {rows.map((row) => (
-            <tr>
-              <td class="long">
-                <a href={`/projects/${row.id}`}>
-                  <b>{row.name}</b>
-                </a>
-              </td>
-              <td class="long wide">
-                <code>{row.defaultBranch}</code>
-              </td>
-              <td class="wide">
-                {row.leading === null ? <span class="soft">none</span> : <code>{row.leading}…</code>}
-              </td>
-              <td class="number soft">{row.lastUsedAt === null ? "never" : <Ago at={row.lastUsedAt} now={now} />}</td>
-              <td class="number wide">
-                <a href={`/projects/${row.id}/settings`}>
-                  Settings<span class="visually-hidden"> of {row.name}</span>
-                </a>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <CardTable
+      caption="Projects of the team"
+      columns={[
+        "Project",
+        ["Default branch", "wide"],
+        ["Key", "wide"],
+        ["Key last used", "number"],
+        ["Settings", "wide", "hidden"],
+      ]}
+    >
+      {rows.map((row) => (
+        <tr>
+          <td class="long">
+            <a href={`/projects/${row.id}`}>
+              <b>{row.name}</b>
+            </a>
+          </td>
+          <td class="long wide">
+            <code>{row.defaultBranch}</code>
+          </td>
+          <td class="wide">{row.leading === null ? <span class="soft">none</span> : <code>{row.leading}…</code>}</td>
+          <AgoCell at={row.lastUsedAt} now={now} />
+          <td class="number wide">
+            <a href={`/projects/${row.id}/settings`}>
+              Settings<span class="visually-hidden"> of {row.name}</span>
+            </a>
+          </td>
+        </tr>
+      ))}
+    </CardTable>
   );
 }
 
-export function keyTable({ team, role, csrf, now }: ViewContext, keys: readonly ShownKey[]): Html {
+export function keyTable({ team, role, csrf, now }: TeamContext, keys: readonly ShownKey[]): Html {
   if (keys.length === 0)
-    return (
-      <div class="card empty">
-        <p>No team keys yet. Scripts use them to set up integrations, environments and automations.</p>
-      </div>
-    );
+    return <Empty>No team keys yet. Scripts use them to set up integrations, environments and automations.</Empty>;
   return (
-    <div class="card">
-      <table>
-        <TableHead
-          caption="Keys of the team"
-          columns={["Key", ["Created", "wide"], "Last used", ["Revoke", "hidden"]]}
-        />
-        <tbody>
-          {keys.map((key) => (
-            <tr>
-              <td class="long">
-                <b>{key.name ?? "unnamed"}</b> <code class="soft">{key.leading}…</code>
-              </td>
-              <td class="soft wide">
-                <Ago at={key.createdAt} now={now} />
-                {key.madeBy === null ? null : <> by {key.madeBy}</>}
-              </td>
-              <td class="soft">{key.lastUsedAt === null ? "never" : <Ago at={key.lastUsedAt} now={now} />}</td>
-              <td class="number">
-                {key.revokedAt !== null ? (
-                  <>
-                    <Tag>revoked</Tag>{" "}
-                    <span class="soft small">
-                      <Ago at={key.revokedAt} now={now} />
-                    </span>
-                  </>
-                ) : role === "owner" ? (
-                  <Danger
-                    action={`/teams/${team.id}/keys/${key.id}/revoke`}
-                    csrf={csrf}
-                    label={
-                      <>
-                        Revoke<span class="visually-hidden"> {key.name ?? key.leading}</span>
-                      </>
-                    }
-                    loss={
-                      <>
-                        Requests with {key.leading}… will be refused.{" "}
-                        {key.lastUsedAt === null ? (
-                          "Never used."
-                        ) : (
-                          <>
-                            Last used <Ago at={key.lastUsedAt} now={now} />.
-                          </>
-                        )}
-                      </>
-                    }
-                  />
-                ) : (
-                  <Tag kind="passed">active</Tag>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <CardTable caption="Keys of the team" columns={["Key", ["Created", "wide"], "Last used", ["Revoke", "hidden"]]}>
+      {keys.map((key) => (
+        <tr>
+          <td class="long">
+            <b>{key.name ?? "unnamed"}</b> <code class="soft">{key.leading}…</code>
+          </td>
+          <td class="soft wide">
+            <Ago at={key.createdAt} now={now} />
+            {key.madeBy === null ? null : <> by {key.madeBy}</>}
+          </td>
+          <AgoCell at={key.lastUsedAt} now={now} kind="soft" />
+          <td class="number">
+            {key.revokedAt !== null ? (
+              <>
+                <Tag>revoked</Tag>{" "}
+                <span class="soft small">
+                  <Ago at={key.revokedAt} now={now} />
+                </span>
+              </>
+            ) : role === "owner" ? (
+              <RevokeKey
+                action={`/teams/${team.id}/keys/${key.id}/revoke`}
+                csrf={csrf}
+                name={key.name ?? key.leading}
+                shown={key}
+                now={now}
+              />
+            ) : (
+              <Tag kind="passed">active</Tag>
+            )}
+          </td>
+        </tr>
+      ))}
+    </CardTable>
   );
 }

@@ -4,7 +4,6 @@ import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
 import { catchUp } from "../../../operations/health/catch_up.ts";
-import type { Role } from "../../../schema/accounts.ts";
 import { integerText, mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
 import { splitTags, tagFilter } from "../../../schema/tags.ts";
@@ -15,13 +14,12 @@ import { selectOwners, selectTaskSlugs } from "../../../store/filter_options.ts"
 import { type ProjectCounts, selectTally } from "../../../store/overview.ts";
 import { selectTestCases } from "../../../store/test_cases.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
-import { Empty, FirstReportLink } from "../../components/empty.tsx";
+import { Empty, FirstReportLink, Pager } from "../../components/list.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
 import { type Choice, Csrf } from "../../components/form.tsx";
-import { Pager } from "../../components/pager.tsx";
 import { Mark } from "../../components/status.tsx";
 import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
-import { type PageContext, type ProjectRef, SeeOther, type View, form, page } from "../../site/page.ts";
+import { SeeOther, type View, form, page, type ProjectContext } from "../../site/page.ts";
 import { testPath, toAddress, toQuery } from "../../site/paths.ts";
 import { brokenTable, bulkFields, catalogueTable, isTicked } from "./catalogue_tables.tsx";
 import { COUNT_TIMEOUT_MS, change, day, testsPath, toQuarantine } from "./changes.tsx";
@@ -129,11 +127,7 @@ const ownerLinks = (base: Path, owners: readonly OwnerTally[]): Html | null =>
     </span>
   );
 
-type Context = Pick<PageContext, "sql" | "begin" | "csrf" | "now"> & {
-  project: ProjectRef;
-  role: Role;
-  query: CatalogueQuery;
-};
+type Context = ProjectContext & { query: CatalogueQuery };
 
 /** Whether one of the filters is set. The order counts as one. */
 const isFiltered = ({ cursor: _, changed: __, ...filters }: CatalogueQuery): boolean =>

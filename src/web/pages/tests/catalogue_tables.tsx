@@ -5,11 +5,11 @@ import type { TestCaseRow } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { flakeCountWords } from "../../../wording/flake_rate.ts";
 import { toCount, toDuration } from "../../../wording/numbers.ts";
-import { Mark, Tag, testStatusOf, wordOf } from "../../components/status.tsx";
+import { AgoCell, MarkCell, CardTable } from "../../components/list.tsx";
+import { Tag, testStatusOf, wordOf } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { testPath } from "../../site/paths.ts";
 import { testsPath } from "./changes.tsx";
-import { TableHead } from "../../components/table_head.tsx";
 
 export const isTicked = (index: number) => `case${index}`;
 
@@ -21,25 +21,13 @@ function catalogueRow(projectId: string, test: TestCaseRow, index: number, mayCh
           <input type="checkbox" name={isTicked(index)} value={test.id} aria-labelledby={`t${index}`} />
         </td>
       ) : null}
-      <td class="mark-cell">
-        <Mark status={testStatusOf(test)} />
-      </td>
+      <MarkCell status={testStatusOf(test)} />
       <td class="long">
         <a id={`t${index}`} href={testPath(projectId, test.id)}>
           <Breakable text={shownCaseTitle(test)} />
         </a>
-        {test.quarantine ? (
-          <>
-            {" "}
-            <Tag>quarantined</Tag>
-          </>
-        ) : null}
-        {test.sample ? (
-          <>
-            {" "}
-            <Tag>sample</Tag>
-          </>
-        ) : null}
+        {test.quarantine ? [" ", <Tag>quarantined</Tag>] : null}
+        {test.sample ? [" ", <Tag>sample</Tag>] : null}
         <span class="small soft">{[test.file, test.taskSlug].filter(Boolean).join(" · ")}</span>
       </td>
       <td class="wide">
@@ -55,7 +43,7 @@ function catalogueRow(projectId: string, test: TestCaseRow, index: number, mayCh
       <td class="number wide">{test.runs === 0 ? "–" : `${toCount(test.failures)} of ${toCount(test.runs)}`}</td>
       <td class="number wide">{test.averageMs === null ? "–" : toDuration(test.averageMs)}</td>
       <td class="number">{test.p95Ms === null ? "–" : toDuration(test.p95Ms)}</td>
-      <td class="number soft wide">{test.lastRunAt === null ? "–" : <Ago at={test.lastRunAt} now={now} />}</td>
+      <AgoCell at={test.lastRunAt} now={now} kind="number soft wide" never="–" />
       <td class="wide long">{test.owners.join(", ")}</td>
     </tr>
   );
@@ -71,26 +59,24 @@ export const catalogueTable = (
   now: Date,
 ): Html => (
   <>
-    <div class="card scroll">
-      <table>
-        <TableHead
-          caption="Tests"
-          columns={[
-            mayChange && ["Select", "hidden"],
-            ["Health", "hidden"],
-            "Test",
-            ["Last", "wide"],
-            [<abbr title="Share of the last results that showed it to be flaky">Flaky</abbr>, "number"],
-            ["Failed", "number", "wide"],
-            ["Average", "number", "wide"],
-            [<abbr title="95th percentile of the last 20 durations">p95</abbr>, "number"],
-            ["Last run", "number", "wide"],
-            ["Owner", "wide"],
-          ]}
-        />
-        <tbody>{tests.map((test, index) => catalogueRow(projectId, test, index, mayChange, now))}</tbody>
-      </table>
-    </div>
+    <CardTable
+      caption="Tests"
+      columns={[
+        mayChange && ["Select", "hidden"],
+        ["Health", "hidden"],
+        "Test",
+        ["Last", "wide"],
+        [<abbr title="Share of the last results that showed it to be flaky">Flaky</abbr>, "number"],
+        ["Failed", "number", "wide"],
+        ["Average", "number", "wide"],
+        [<abbr title="95th percentile of the last 20 durations">p95</abbr>, "number"],
+        ["Last run", "number", "wide"],
+        ["Owner", "wide"],
+      ]}
+      scrolls
+    >
+      {tests.map((test, index) => catalogueRow(projectId, test, index, mayChange, now))}
+    </CardTable>
     <p class="hint">“Failed” counts all results {ALL_RESULTS}.</p>
   </>
 );
@@ -112,41 +98,23 @@ export const brokenTable = (
           </small>
         ) : null}
       </h2>
-      <div class="card">
-        <table>
-          <caption class="visually-hidden">Broken tests</caption>
-          <tbody>
-            {tests.map((test) => (
-              <tr>
-                <td class="mark-cell">
-                  <Mark status="broken" />
-                </td>
-                <td class="long">
-                  <a href={testPath(projectId, test.id)}>
-                    <Breakable text={shownCaseTitle(test)} />
-                  </a>
-                  {test.quarantine ? (
-                    <>
-                      {" "}
-                      <Tag>quarantined</Tag>
-                    </>
-                  ) : null}
-                </td>
-                <td class="wide long">{test.owners.join(", ") || <span class="soft">no owner</span>}</td>
-                <td class="number soft">
-                  {test.lastPassedAt === null ? (
-                    "never passed"
-                  ) : (
-                    <>
-                      passed last <Ago at={test.lastPassedAt} now={now} />
-                    </>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable caption="Broken tests">
+        {tests.map((test) => (
+          <tr>
+            <MarkCell status="broken" />
+            <td class="long">
+              <a href={testPath(projectId, test.id)}>
+                <Breakable text={shownCaseTitle(test)} />
+              </a>
+              {test.quarantine ? [" ", <Tag>quarantined</Tag>] : null}
+            </td>
+            <td class="wide long">{test.owners.join(", ") || <span class="soft">no owner</span>}</td>
+            <td class="number soft">
+              {test.lastPassedAt === null ? "never passed" : ["passed last ", <Ago at={test.lastPassedAt} now={now} />]}
+            </td>
+          </tr>
+        ))}
+      </CardTable>
       <h2>All tests</h2>
     </>
   );
@@ -159,25 +127,20 @@ export const bulkFields = (
       Why
       <input name="reason" maxlength={1000} />
     </label>
-
     <label>
       Until (optional)
       <input type="date" name="until" />
     </label>
-
     <button name="do" value="quarantine">
       Quarantine
     </button>
-
     <button name="do" value="release">
       End quarantine
     </button>
-
     <label>
       Owner
       <input name="owner" maxlength={200} />
     </label>
-
     <button name="do" value="own">
       Set owner
     </button>

@@ -8,11 +8,11 @@ import { mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuse, refuseAbsent } from "../../../schema/refusal.ts";
 import type { TestCasePatch } from "../../../schema/test_cases.ts";
 import { type TestCaseRow, selectTestCase } from "../../../store/test_cases.ts";
-import { ActionForm, Csrf } from "../../components/form.tsx";
+import { ActionForm, Form } from "../../components/form.tsx";
 import { Ago, toExact, toSpan } from "../../components/text.tsx";
 import { SeeOther, form } from "../../site/page.ts";
 import { testPath } from "../../site/paths.ts";
-import { write } from "../../site/write.ts";
+import { write } from "../../site/action.ts";
 
 /** Time limit for counting the tests that match, in milliseconds. */
 export const COUNT_TIMEOUT_MS = 500;
@@ -57,14 +57,12 @@ export function careForms(base: Path, test: TestCaseRow, { csrf, now, verifyForm
     <div class="actions">
       <details class="panel">
         <summary class="button">{quarantine ? "Change quarantine" : "Quarantine"}</summary>
-        <form class="fields card padded" method="post" action={`${base}/quarantine`}>
-          <Csrf token={csrf} />
+        <Form to={`${base}/quarantine`} csrf={csrf} button={quarantine ? "Change" : "Quarantine"}>
           <p class="hint">The test keeps running, but its failures do not fail builds.</p>
           <label>
             Why
             <input name="reason" maxlength={1000} required value={quarantine?.reason ?? ""} />
           </label>
-
           <label>
             Until the end of the day (UTC); if empty, no end date
             <input
@@ -74,25 +72,17 @@ export function careForms(base: Path, test: TestCaseRow, { csrf, now, verifyForm
               value={quarantine?.until?.slice(0, 10) ?? ""}
             />
           </label>
-          <div>
-            <button class="main">{quarantine ? "Change" : "Quarantine"}</button>
-          </div>
-        </form>
+        </Form>
       </details>
       {quarantine ? <ActionForm action={`${base}/release`} csrf={csrf} label="End quarantine" /> : null}
       <details class="panel">
         <summary class="button">{owner === null ? "Set owner" : "Change owner"}</summary>
-        <form class="fields card padded" method="post" action={`${base}/owner`}>
-          <Csrf token={csrf} />
-
+        <Form to={`${base}/owner`} csrf={csrf} button="Save">
           <label>
             Owner (empty: by the ownership file)
             <input name="owner" maxlength={200} value={owner ?? ""} />
           </label>
-          <div>
-            <button class="main">Save</button>
-          </div>
-        </form>
+        </Form>
       </details>
       {verifyForm}
     </div>

@@ -10,13 +10,13 @@ import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { slowerWords } from "../../../wording/slower.ts";
 import { onlyWithWords } from "../../../wording/why.ts";
+import { AgoCell, MarkCell, CardTable } from "../../components/list.tsx";
 import { Attachments, type ShownAttachment } from "../../components/attachments.tsx";
 import { Bars } from "../../components/bars.tsx";
 import { executionName } from "../../../wording/execution_name.ts";
-import { Mark, Tag } from "../../components/status.tsx";
+import { Tag } from "../../components/status.tsx";
 import { Ago, Commit } from "../../components/text.tsx";
 import { bugPath, executionPath } from "../../site/paths.ts";
-import { TableHead } from "../../components/table_head.tsx";
 
 export const HISTORY_ROWS = 15;
 
@@ -125,18 +125,8 @@ export function lastFailure(
         Last failure{" "}
         <small>
           <a href={executionPath(projectId, row.executionId)}>{buildNameOf(row, names) || "its execution"}</a>
-          {row.branch === null ? null : (
-            <>
-              {" "}
-              <code>{row.branch}</code>
-            </>
-          )}
-          {row.commit === null ? null : (
-            <>
-              {" "}
-              <Commit hash={row.commit} />
-            </>
-          )}{" "}
+          {row.branch === null ? null : [" ", <code>{row.branch}</code>]}
+          {row.commit === null ? null : [" ", <Commit hash={row.commit} />]}{" "}
           {row.completedAt === null ? null : <Ago at={row.completedAt} now={now} />}
           {row.flaky ? ", and passed on retry" : ""}
           {variants === null ? "" : `, ${variants}`}
@@ -153,32 +143,25 @@ export function lastFailure(
   );
 }
 
-export const severityOf = (severity: string): Html => <span class="nowrap">{severity}</span>;
+const severityOf = (severity: string): Html => <span class="nowrap">{severity}</span>;
 
 export const bugsOfCase = (projectId: string, bugs: readonly BugOfCase[]): Html | null =>
   bugs.length === 0 ? null : (
     <>
       <h2>Open bugs</h2>
-      <div class="card">
-        <table>
-          <caption class="visually-hidden">Open bugs of this test</caption>
-          <tbody>
-            {bugs.map((bug) => (
-              <tr>
-                <td class="mark-cell">
-                  <Mark status={bug.regressed ? "regressed" : bug.status} />
-                </td>
-                <td class="long">
-                  <a href={bugPath(projectId, bug.id)}>
-                    <b>Bug {bug.number}</b> {bug.title}
-                  </a>
-                </td>
-                <td class="number">{severityOf(bug.severity)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable caption="Open bugs of this test">
+        {bugs.map((bug) => (
+          <tr>
+            <MarkCell status={bug.regressed ? "regressed" : bug.status} />
+            <td class="long">
+              <a href={bugPath(projectId, bug.id)}>
+                <b>Bug {bug.number}</b> {bug.title}
+              </a>
+            </td>
+            <td class="number">{severityOf(bug.severity)}</td>
+          </tr>
+        ))}
+      </CardTable>
     </>
   );
 
@@ -188,60 +171,36 @@ const UsualDuration = ({ slower }: { slower: Slower | undefined }): Html | null 
 
 export function history({ rows, names, slowerOf }: TestHistory, now: Date): Html {
   return (
-    <div class="card">
-      <table>
-        <TableHead
-          caption="Results, newest first"
-          columns={[["Status", "hidden"], "Execution", ["Message", "wide"], ["Duration", "number"], ["When", "number"]]}
-        />
-        <tbody>
-          {rows.map((row) => (
-            <tr>
-              <td class="mark-cell">
-                <Mark status={statusOf(row)} />
-              </td>
-              <td class="long">
-                <a href={near(row)}>{buildNameOf(row, names)}</a>
-                {row.branch === null ? null : (
-                  <>
-                    {" "}
-                    <code>{row.branch}</code>
-                  </>
-                )}
-                {row.commit === null ? null : (
-                  <>
-                    {" "}
-                    <span class="soft">
-                      <Commit hash={row.commit} />
-                    </span>
-                  </>
-                )}
-                {row.outage ? (
-                  <>
-                    {" "}
-                    <Tag>outage</Tag>
-                  </>
-                ) : null}
-                {row.attempt > 1 ? (
-                  <>
-                    {" "}
-                    <Tag>{`attempt ${row.attempt}`}</Tag>
-                  </>
-                ) : null}
-              </td>
-              <td class="wide long small">{firstLineOf(row.message, MAX_MESSAGE_LENGTH)}</td>
-              <td class="number">
-                {row.durationMs === null ? "–" : toDuration(row.durationMs)}
-                <UsualDuration slower={slowerOf(row)} />
-              </td>
-              <td class="number soft">
-                {row.completedAt === null ? "running" : <Ago at={row.completedAt} now={now} />}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <CardTable
+      caption="Results, newest first"
+      columns={[["Status", "hidden"], "Execution", ["Message", "wide"], ["Duration", "number"], ["When", "number"]]}
+    >
+      {rows.map((row) => (
+        <tr>
+          <MarkCell status={statusOf(row)} />
+          <td class="long">
+            <a href={near(row)}>{buildNameOf(row, names)}</a>
+            {row.branch === null ? null : [" ", <code>{row.branch}</code>]}
+            {row.commit === null
+              ? null
+              : [
+                  " ",
+                  <span class="soft">
+                    <Commit hash={row.commit} />
+                  </span>,
+                ]}
+            {row.outage ? [" ", <Tag>outage</Tag>] : null}
+            {row.attempt > 1 ? [" ", <Tag>{`attempt ${row.attempt}`}</Tag>] : null}
+          </td>
+          <td class="wide long small">{firstLineOf(row.message, MAX_MESSAGE_LENGTH)}</td>
+          <td class="number">
+            {row.durationMs === null ? "–" : toDuration(row.durationMs)}
+            <UsualDuration slower={slowerOf(row)} />
+          </td>
+          <AgoCell at={row.completedAt} now={now} never="running" />
+        </tr>
+      ))}
+    </CardTable>
   );
 }
 

@@ -3,14 +3,13 @@
 import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
-import { readOnlyWith } from "../../../operations/executions/only_with.ts";
 import { readCaseFiles } from "../../../operations/attachments/read.ts";
+import { readOnlyWith } from "../../../operations/executions/only_with.ts";
 import { readHistory } from "../../../operations/health/case_history.ts";
 import { readCaseVariants } from "../../../operations/health/case_variants.ts";
-import { explainOwners } from "../../../operations/projects/owners.ts";
 import { catchUp } from "../../../operations/health/catch_up.ts";
+import { explainOwners } from "../../../operations/projects/owners.ts";
 import { numberOfTestCase } from "../../../rules/test_case_id.ts";
-import type { Role } from "../../../schema/accounts.ts";
 import { branchName, caseStatus, mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuseAbsent } from "../../../schema/refusal.ts";
 import { selectOpenBugsOfCase } from "../../../store/bug_cases.ts";
@@ -26,17 +25,27 @@ import { type HistoryRow, type TestCaseRow, selectTestCase } from "../../../stor
 import { selectVerifications } from "../../../store/verifications.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { Empty } from "../../components/empty.tsx";
 import { FilterBar, FilterSelect, FilterText } from "../../components/filters.tsx";
 import type { Choice } from "../../components/form.tsx";
-import { Pager } from "../../components/pager.tsx";
+import { Empty, Pager } from "../../components/list.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { PART, readCursor } from "../../site/cursor.ts";
-import { type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
+import { type View, page, type Page, type ProjectContext } from "../../site/page.ts";
 import { testPath, toAddress } from "../../site/paths.ts";
+import { bulkChangeForm, cataloguePage } from "./catalogue.tsx";
 import { ALL_RESULTS } from "./catalogue_tables.tsx";
-import { COUNT_TIMEOUT_MS, careForms, onePath, quarantineNotice, testsPath } from "./changes.tsx";
+import {
+  COUNT_TIMEOUT_MS,
+  careForms,
+  onePath,
+  quarantineNotice,
+  testsPath,
+  ownerForm,
+  quarantineForm,
+  releaseForm,
+} from "./changes.tsx";
+import { Owners, type OwnerSources } from "./owners.tsx";
 import {
   HISTORY_ROWS,
   type LastFailure,
@@ -49,10 +58,15 @@ import {
   lastFailure,
   LastResults,
 } from "./results.tsx";
-import { Owners, type OwnerSources } from "./owners.tsx";
-import { SHOWN_VERIFICATIONS, Verifications, VerifyForm } from "./verifications.tsx";
-import { trustOf, whereItBegan, whyFlaky } from "./verdict.tsx";
 import { Variants } from "./variants.tsx";
+import { trustOf, whereItBegan, whyFlaky } from "./verdict.tsx";
+import {
+  SHOWN_VERIFICATIONS,
+  Verifications,
+  VerifyForm,
+  cancelVerificationForm,
+  verifyForm,
+} from "./verifications.tsx";
 
 const MAX_BUGS = 10;
 
@@ -91,12 +105,7 @@ async function findLastFailure(
 
 type Query = v.InferOutput<typeof historyQuery>;
 
-type Context = Pick<PageContext, "sql" | "fast" | "begin" | "csrf" | "now"> & {
-  project: ProjectRef;
-  role: Role;
-  params: { testId: string };
-  query: Query;
-};
+type Context = ProjectContext & { params: { testId: string }; query: Query };
 
 const isUnfiltered = ({ status, branch, cursor }: Query): boolean =>
   status === undefined && branch === undefined && cursor === undefined;
@@ -261,6 +270,17 @@ function testView({ project, query, role, csrf, now }: Context, data: TestData):
   return { title: test.name, body, section: "tests" };
 }
 
-export const testPage = page(onePath, { access: "viewer", query: historyQuery }, async (context) =>
+const testPage = page(onePath, { access: "viewer", query: historyQuery }, async (context) =>
   testView(context, await loadTest(context)),
 );
+
+export const tests: Page[] = [
+  cataloguePage,
+  bulkChangeForm,
+  testPage,
+  quarantineForm,
+  releaseForm,
+  ownerForm,
+  verifyForm,
+  cancelVerificationForm,
+];

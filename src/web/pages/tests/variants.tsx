@@ -4,10 +4,9 @@ import type { Html } from "../../../http/html.ts";
 import type { CaseVariants } from "../../../operations/health/case_variants.ts";
 import type { TestCaseRow } from "../../../store/test_cases.ts";
 import { toCount } from "../../../wording/numbers.ts";
-import { Mark } from "../../components/status.tsx";
+import { MarkCell, CardTable } from "../../components/list.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { testPath } from "../../site/paths.ts";
-import { TableHead } from "../../components/table_head.tsx";
 
 type VariantsProperties = { projectId: string; test: TestCaseRow; found: CaseVariants; now: Date };
 
@@ -19,33 +18,26 @@ export function Variants({ projectId, test, found: { variants, byTag }, now }: V
       <h2>
         Variants <small>the last 50 results of each</small>
       </h2>
-      <div class="card">
-        <table>
-          <TableHead
-            caption="This test in the variants of its task"
-            columns={[["Health", "hidden"], "Tags", ["Passed", "number"], ["Failed", "number"], ["Last run", "number"]]}
-          />
-          <tbody>
-            {variants.map(({ testCaseId, tags, health, passed, failed, lastRunAt }) => (
-              <tr>
-                <td class="mark-cell">
-                  <Mark status={health} />
-                </td>
-                <td class="long">
-                  {testCaseId === test.id ? (
-                    <b>{namesOf(tags)}</b>
-                  ) : (
-                    <a href={testPath(projectId, testCaseId)}>{namesOf(tags)}</a>
-                  )}
-                </td>
-                <td class="number">{toCount(passed)}</td>
-                <td class="number">{toCount(failed)}</td>
-                <td class="number">{lastRunAt === null ? null : <Ago at={lastRunAt} now={now} />}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable
+        caption="This test in the variants of its task"
+        columns={[["Health", "hidden"], "Tags", ["Passed", "number"], ["Failed", "number"], ["Last run", "number"]]}
+      >
+        {variants.map(({ testCaseId, tags, health, passed, failed, lastRunAt }) => (
+          <tr>
+            <MarkCell status={health} />
+            <td class="long">
+              {testCaseId === test.id ? (
+                <b>{namesOf(tags)}</b>
+              ) : (
+                <a href={testPath(projectId, testCaseId)}>{namesOf(tags)}</a>
+              )}
+            </td>
+            <td class="number">{toCount(passed)}</td>
+            <td class="number">{toCount(failed)}</td>
+            <td class="number">{lastRunAt === null ? null : <Ago at={lastRunAt} now={now} />}</td>
+          </tr>
+        ))}
+      </CardTable>
       <p class="hint after">
         By tag:{" "}
         {byTag.map(({ tag, passed, failed }, index) => [

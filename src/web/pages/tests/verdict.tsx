@@ -12,26 +12,12 @@ import { executionPath } from "../../site/paths.ts";
 import { isCounted, isFailure, tallyOf } from "./results.tsx";
 
 const commitAt = (hash: string | null, at: string | null, now: Date): (Html | string)[] => [
-  ...(hash === null
-    ? []
-    : [
-        <>
-          {" "}
-          at <Commit hash={hash} />
-        </>,
-      ]),
+  ...(hash === null ? [] : [" at ", <Commit hash={hash} />]),
   ...(at === null
     ? []
-    : [
-        now.getTime() - Date.parse(at) < 86_400_000 ? (
-          <>
-            {" "}
-            <Ago at={at} now={now} />
-          </>
-        ) : (
-          ` on ${toDay(at)}`
-        ),
-      ]),
+    : now.getTime() - Date.parse(at) < 86_400_000
+      ? [" ", <Ago at={at} now={now} />]
+      : [` on ${toDay(at)}`]),
 ];
 
 type Trust = {
@@ -136,14 +122,7 @@ export function whyFlaky({ flaky }: TestCaseRow, record: CaseRecord | undefined,
         {flaky.since === null ? null : (
           <>
             Since {toDay(flaky.since)}
-            {flaky.lastSeenAt === null ? (
-              ""
-            ) : (
-              <>
-                , last seen <Ago at={flaky.lastSeenAt} now={now} />
-              </>
-            )}
-            .{" "}
+            {flaky.lastSeenAt === null ? "" : [", last seen ", <Ago at={flaky.lastSeenAt} now={now} />]}.{" "}
           </>
         )}
         {record ? (
@@ -163,12 +142,7 @@ export function whyFlaky({ flaky }: TestCaseRow, record: CaseRecord | undefined,
 const buildLink = (projectId: string, { executionId, ...build }: NonNullable<FirstBad["good"]>): Html => (
   <>
     <a href={executionPath(projectId, executionId)}>{executionName(build)}</a>
-    {build.commit === null ? null : (
-      <>
-        {" "}
-        <Commit hash={build.commit} />
-      </>
-    )}
+    {build.commit === null ? null : [" ", <Commit hash={build.commit} />]}
   </>
 );
 

@@ -10,14 +10,13 @@ import { selectTestCase, type TestCaseRow } from "../../../store/test_cases.ts";
 import { selectVerification, type VerificationRow } from "../../../store/verifications.ts";
 import { toCount } from "../../../wording/numbers.ts";
 import { stopWords, verificationWords } from "../../../wording/verification.ts";
-import { ActionForm, Csrf } from "../../components/form.tsx";
+import { AgoCell, CardTable } from "../../components/list.tsx";
+import { ActionForm, Form } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
-import { Ago, Commit } from "../../components/text.tsx";
-import { form, SeeOther } from "../../site/page.ts";
+import { Commit } from "../../components/text.tsx";
 import { executionPath, testPath } from "../../site/paths.ts";
-import { write } from "../../site/write.ts";
 import { onePath } from "./changes.tsx";
-import { TableHead } from "../../components/table_head.tsx";
+import { action } from "../../site/action.ts";
 
 /** Number of verifications on the page of a test. */
 export const SHOWN_VERIFICATIONS = 5;
@@ -29,8 +28,7 @@ type FormProperties = { base: Path; test: TestCaseRow; csrf: string; commit: str
 export const VerifyForm = ({ base, test, csrf, commit }: FormProperties): Html => (
   <details class="panel">
     <summary class="button">Verify</summary>
-    <form class="fields card padded" method="post" action={`${base}/verify`}>
-      <Csrf token={csrf} />
+    <Form to={`${base}/verify`} csrf={csrf} button="Verify">
       <p class="hint">
         Runners run only this test, many times at one commit, and the result says how often it may still fail. The runs
         are counted nowhere.
@@ -56,10 +54,7 @@ export const VerifyForm = ({ base, test, csrf, commit }: FormProperties): Html =
           <input type="checkbox" name="release" value="true" /> End the quarantine if no run fails
         </label>
       ) : null}
-      <div>
-        <button class="main">Verify</button>
-      </div>
-    </form>
+    </Form>
   </details>
 );
 
@@ -108,39 +103,29 @@ export function Verifications({ projectId, base, verifications, csrf, now }: Lis
   return (
     <>
       <h2 id="verifications">Verifications</h2>
-      <div class="card">
-        <table>
-          <TableHead
-            caption="Verifications of this test"
-            columns={["Status", "Result", "Commit", ["Begun", "number"]]}
-          />
-          <tbody>
-            {verifications.slice(0, SHOWN_VERIFICATIONS).map((one) => (
-              <tr>
-                <td>
-                  <Mark status={MARK_OF[one.status]} word={false} /> {STATUS_WORDS[one.status]}
-                  {one.status === "running" && csrf !== undefined ? (
-                    <ActionForm action={`${base}/verifications/${one.id}/cancel`} csrf={csrf} label="Cancel" />
-                  ) : null}
-                </td>
-                <td class="long">
-                  {verificationWords(one)}
-                  {one.status === "running" ? ` (${toCount(one.passed + one.failed)} of ${toCount(one.runs)})` : ""}
-                  {one.released ? ". The quarantine has ended" : ""}{" "}
-                  <FailedProbes projectId={projectId} ids={one.failedExecutionIds} />
-                  <StopReason verification={one} />
-                </td>
-                <td>
-                  <Commit hash={one.commit} />
-                </td>
-                <td class="number">
-                  <Ago at={one.createdAt} now={now} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CardTable caption="Verifications of this test" columns={["Status", "Result", "Commit", ["Begun", "number"]]}>
+        {verifications.slice(0, SHOWN_VERIFICATIONS).map((one) => (
+          <tr>
+            <td>
+              <Mark status={MARK_OF[one.status]} word={false} /> {STATUS_WORDS[one.status]}
+              {one.status === "running" && csrf !== undefined ? (
+                <ActionForm action={`${base}/verifications/${one.id}/cancel`} csrf={csrf} label="Cancel" />
+              ) : null}
+            </td>
+            <td class="long">
+              {verificationWords(one)}
+              {one.status === "running" ? ` (${toCount(one.passed + one.failed)} of ${toCount(one.runs)})` : ""}
+              {one.released ? ". The quarantine has ended" : ""}{" "}
+              <FailedProbes projectId={projectId} ids={one.failedExecutionIds} />
+              <StopReason verification={one} />
+            </td>
+            <td>
+              <Commit hash={one.commit} />
+            </td>
+            <AgoCell at={one.createdAt} now={now} kind="number" />
+          </tr>
+        ))}
+      </CardTable>
     </>
   );
 }
@@ -151,47 +136,46 @@ const verifyFields = v.strictObject({
   release: v.optional(v.literal("true")),
 });
 
-export const verifyForm = form(`${onePath}/verify`, { access: "member", fields: verifyFields }, async (context) => {
-  const { project, params, fields } = context;
-  const { commit, runs } = fields;
-  const release = fields.release === "true";
-  await write(
-    context,
-    "member",
-    async (sql, actor) => {
+const toVerifications = ({ project, params }: { project: { id: string }; params: { testId: string } }): Path =>
+  `${testPath(project.id, params.testId)}#verifications`;
+
+export const verifyForm = action(
+  `${onePath}/verify`,
+  { access: "member", fields: verifyFields },
+  {
+    read: ({ fields: { commit, runs, release } }) => ({ commit, runs, release: release === "true" }),
+    act: async (sql, { project, params }, asked, actor) => {
       const { id, taskSlug } = (await selectTestCase(sql, project.id, params.testId)) ?? refuseAbsent();
-      const asked = { commit, runs, release, actor, testCase: { id, taskSlug }, now: new Date() };
-      return await beginVerification(sql, project.id, asked);
+      return await beginVerification(sql, project.id, {
+        ...asked,
+        actor,
+        testCase: { id, taskSlug },
+        now: new Date(),
+      });
     },
-    (verificationId) => ({
+    record: (verificationId, { project, params }, asked) => ({
       action: "verification.begun",
       subject: params.testId,
-      details: { projectId: project.id, testCaseIds: [params.testId], verificationId, commit, runs, release },
+      details: { projectId: project.id, testCaseIds: [params.testId], verificationId, ...asked },
     }),
-  );
-  return new SeeOther(`${testPath(project.id, params.testId)}#verifications`);
-});
+    done: toVerifications,
+  },
+);
 
-export const cancelVerificationForm = form(
+export const cancelVerificationForm = action(
   `${onePath}/verifications/:verificationId/cancel`,
   { access: "member" },
-  async (context) => {
-    const { project, params } = context;
-    const { testId, verificationId } = params;
-    await write(
-      context,
-      "member",
-      async (sql) => {
-        const found = await selectVerification(sql, project.id, verificationId);
-        if (found?.testCase.testCaseId !== testId) refuseAbsent();
-        await cancelVerification(sql, project.id, verificationId);
-      },
-      () => ({
-        action: "verification.cancelled",
-        subject: testId,
-        details: { projectId: project.id, testCaseIds: [testId], verificationId },
-      }),
-    );
-    return new SeeOther(`${testPath(project.id, testId)}#verifications`);
+  {
+    act: async (sql, { project, params: { testId, verificationId } }) => {
+      const found = await selectVerification(sql, project.id, verificationId);
+      if (found?.testCase.testCaseId !== testId) refuseAbsent();
+      await cancelVerification(sql, project.id, verificationId);
+    },
+    record: (_, { project, params: { testId, verificationId } }) => ({
+      action: "verification.cancelled",
+      subject: testId,
+      details: { projectId: project.id, testCaseIds: [testId], verificationId },
+    }),
+    done: toVerifications,
   },
 );

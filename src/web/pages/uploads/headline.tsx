@@ -80,13 +80,9 @@ export function nothing(base: Path, lastAt: string | undefined, now: Date): Html
   return (
     <div class="card padded prose">
       <p>
-        {lastAt === undefined ? (
-          "This project has no reports yet."
-        ) : (
-          <>
-            The last execution began <Ago at={lastAt} now={now} />.
-          </>
-        )}{" "}
+        {lastAt === undefined
+          ? "This project has no reports yet."
+          : ["The last execution began ", <Ago at={lastAt} now={now} />, "."]}{" "}
         No uploads were rejected either. CI does not reach this server, or it does not use the key of this project.
       </p>
       <ul>

@@ -4,11 +4,10 @@ import type { Html } from "../../../http/html.ts";
 import { adviceFor } from "../../../rules/upload_advice.ts";
 import type { LoggedUpload } from "../../../schema/uploads.ts";
 import { toCount, toSize } from "../../../wording/numbers.ts";
-import { Mark } from "../../components/status.tsx";
+import { AgoCell, CardTable, MarkCell } from "../../components/list.tsx";
 import { Ago, Breakable, toExact } from "../../components/text.tsx";
 import { executionPath } from "../../site/paths.ts";
 import { PERIOD } from "./headline.tsx";
-import { TableHead } from "../../components/table_head.tsx";
 
 /** Shortens "curl/8.5.0 (x86_64-pc-linux-gnu) libcurl/8.5.0" to "curl 8.5.0". */
 export function shortAgent(agent: string | null): string {
@@ -65,10 +64,7 @@ function row(projectId: string, upload: LoggedUpload, now: Date): Html {
   const task = upload.taskSlug ?? parameters.taskSlug;
   return (
     <tr>
-      <td class="mark-cell">
-        <Mark status={isRefused ? "failed" : "flaky"} word={false} />
-        <span class="visually-hidden">{isRefused ? "rejected" : "accepted with warnings"}</span>
-      </td>
+      <MarkCell status={isRefused ? "failed" : "flaky"} word={isRefused ? "rejected" : "accepted with warnings"} />
       <td class="long">
         {text}
         {times > 1 ? (
@@ -96,9 +92,7 @@ function row(projectId: string, upload: LoggedUpload, now: Date): Html {
       <td class="long wide">
         {task === undefined || task === null ? <span class="soft">–</span> : <Breakable text={task} />}
       </td>
-      <td class="number soft">
-        <Ago at={upload.answeredAt} now={now} />
-      </td>
+      <AgoCell at={upload.answeredAt} now={now} />
     </tr>
   );
 }
@@ -106,13 +100,10 @@ function row(projectId: string, upload: LoggedUpload, now: Date): Html {
 type TableProperties = { projectId: string; uploads: readonly LoggedUpload[]; now: Date };
 
 export const UploadTable = ({ projectId, uploads, now }: TableProperties): Html => (
-  <div class="card">
-    <table>
-      <TableHead
-        caption={`Uploads of ${PERIOD}, newest first`}
-        columns={[["Outcome", "hidden"], "Message", ["Task", "wide"], ["When", "number"]]}
-      />
-      <tbody>{uploads.map((upload) => row(projectId, upload, now))}</tbody>
-    </table>
-  </div>
+  <CardTable
+    caption={`Uploads of ${PERIOD}, newest first`}
+    columns={[["Outcome", "hidden"], "Message", ["Task", "wide"], ["When", "number"]]}
+  >
+    {uploads.map((upload) => row(projectId, upload, now))}
+  </CardTable>
 );

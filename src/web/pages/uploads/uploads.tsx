@@ -7,11 +7,10 @@ import { KEPT_HOURS, uploadFilter } from "../../../schema/uploads.ts";
 import { selectSummaries } from "../../../store/execution_list.ts";
 import { selectTaken, selectUploadTally, selectUploads } from "../../../store/uploads.ts";
 import { toCount } from "../../../wording/numbers.ts";
-import { Empty } from "../../components/empty.tsx";
-import { Pager } from "../../components/pager.tsx";
+import { Empty, Pager } from "../../components/list.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
-import { type Page, type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
+import { type Page, type View, page, type ProjectContext } from "../../site/page.ts";
 import { toAddress } from "../../site/paths.ts";
 import { MAX_COUNTED, newest, nothing, reasons, sum, uploadsHeadline } from "./headline.tsx";
 import { UploadTable } from "./upload_table.tsx";
@@ -26,7 +25,7 @@ const FILTERS = [
   ["warned", "With warnings"],
 ] as const;
 
-type Context = Pick<PageContext, "sql" | "now"> & { project: ProjectRef; query: v.InferOutput<typeof uploadsQuery> };
+type Context = ProjectContext & { query: v.InferOutput<typeof uploadsQuery> };
 
 /** `lastExecutionAt` is the time of the newest execution if there were no uploads, not even accepted ones. */
 async function loadUploads({ sql, project: { id }, query: { outcome, cursor } }: Context) {
