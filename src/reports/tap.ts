@@ -61,7 +61,7 @@ export function readTap(written: string): Report {
     const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
     const plain = line.trimStart();
     const indent = line.length - plain.length;
-    const isPoint = indent % 4 === 0 && /^(?:not )?ok(?=[\s#-]|$)/.test(plain);
+    const isPoint = indent % 4 === 0 && /^(?:not )?ok(?=[\s#-]|$)(?! {2}\t)/.test(plain);
     if (yaml !== null && last) {
       // A block may be invalid and a text in it begin anywhere; only a numbered point further out ends it early.
       if (!isPoint || indent >= yaml.length || !/ok \d/.test(plain)) {

@@ -208,6 +208,11 @@ describe("a document of another format with the root of a known one is refused b
       'no result of its "testResults" has "assertionResults" or "testResults"',
     ],
     ["Chapters\n1..3\nare short.", "it is plain text, not a test report"],
+    ["\n> jest\n[INFO] a\n<testsuites/>", "it is plain text, not a test report; a report begins at line 4: JUnit XML"],
+    [
+      '[INFO] a\r\n{"numTotalTests":0,"testResults":[]}',
+      'malformed JSON at line 1: expected a value, found "INFO] a"; a report begins at line 2: Jest or Vitest JSON',
+    ],
   ])("%s", (text, message) => expect(refusalOf(text)).toBe(message));
 
   test.each([
