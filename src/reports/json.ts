@@ -20,10 +20,10 @@ export function parseJson(text: string): unknown {
 }
 
 /** Where the document ends that the text begins with, if more follows it, else null. */
-export function firstDocumentEnd(text: string): number | null {
-  const fault = findFault(text);
-  return fault?.reason === MORE_FOLLOWS ? fault.at : null;
-}
+export const firstDocumentEnd = (text: string): number | null => findFault(text)?.at ?? null;
+
+/** Whether that is what is wrong with a document. */
+export const isFollowed = ({ message }: ReportError): boolean => message.endsWith(MORE_FOLLOWS);
 
 const MORE_FOLLOWS = "there is more after its end";
 

@@ -14,7 +14,7 @@ type Read = (reader: Reader, source: Source) => Report;
 
 /** The lines that only a report begins with, each with its kind. The text is at the beginning of a line. */
 const BEGINNINGS: [kind: string, pattern: string][] = [
-  ["tap", String.raw`K?TAP version \d|1\.\.\d+(?:\s*$|\s+#)|not ok\b|ok \d+(?: -|\s*$)`],
+  ["tap", String.raw`K?TAP version \d|1\.\.\d+[ \t]*(?:$|#)|not ok\b|ok \d+(?: -|[ \t]*$)`],
   ["prove", PROVE_HEADER.source.slice(1)],
   ["go_text", String.raw`=== RUN {3}\S`],
   ["teamcity", String.raw`##teamcity\[test`],
@@ -174,13 +174,14 @@ function pieceAt(text: string, at: number, kind: string): Piece | null {
     }
     const name = kind === "prove" ? "tap" : kind.replace(/_(?:json|text)$/, "");
     const reader = READERS.find((one) => one.name === name)!;
-    const isReport = reader.recognise(source) && (kind !== "tap" || TAP.test(source.text));
+    const isReport = reader.recognise(source) && (kind !== "tap" || hasTap(source.text));
     return isReport ? { from: at, reader, kind, source } : null;
   }, true);
 }
 
-/** A test of TAP, and more than one "ok" that any program may print. */
-const TAP = /^(?=[^]*^(?:not )?ok\b)[^]*^(?:K?TAP version|1\.\.\d+|not ok\b)/m;
+/** Whether it has a test of TAP, and more than an "ok", which any program may print. */
+const hasTap = (text: string): boolean =>
+  /^[ \t]*(?:not )?ok\b/m.test(text) && /^[ \t]*(?:K?TAP version|1\.\.\d+|not ok\b)/m.test(text);
 
 /** How far a report goes at least. */
 function minLength({ kind, source: { text, root, json, document } }: Piece): number {

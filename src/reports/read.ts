@@ -5,6 +5,7 @@ import { findBeginning, readParts, recogniseSource } from "./parts.ts";
 import { type Reader, READERS } from "./readers.ts";
 import { emptyReport, type Report, ReportError } from "./report.ts";
 import { NO_TEXT, type Source, toRefusal, toSource, toText } from "./source.ts";
+import { completeFailure } from "./telling.ts";
 import { cut, decode } from "./text.ts";
 import { unpack } from "./unpack.ts";
 
@@ -55,6 +56,8 @@ export function readReport(
     const report = withName(name, files.length > 1, () => read.together(sources.map(([, source]) => source)));
     reports.push([name, report]);
   }
+  for (const [, { cases }] of reports)
+    for (const one of cases) if (one.status === "failed" || one.flaky) completeFailure(one);
   return reports.length === 1 ? reports[0]![1] : mergeReports(reports);
 }
 

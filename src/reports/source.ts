@@ -1,7 +1,7 @@
 /** A file of a report as text, and what its beginning shows. */
 
 import { toStorable } from "../schema/fields.ts";
-import { firstDocumentEnd, parseJson } from "./json.ts";
+import { firstDocumentEnd, isFollowed, parseJson } from "./json.ts";
 import { isJsonLines, parseLine } from "./json_lines.ts";
 import { binaryKind, jsonKind, textKind, xmlKind } from "./refusals.ts";
 import { ReportError } from "./report.ts";
@@ -60,7 +60,7 @@ export function toSource(raw: string): Source {
   try {
     return { ...source, json: parseJson(plain) };
   } catch (error) {
-    const end = firstDocumentEnd(text);
+    const end = isFollowed(error as ReportError) ? firstDocumentEnd(text) : null;
     const document = end === null ? null : { json: parseJson(text.slice(0, end)), end };
     return { ...source, fault: error as ReportError, document };
   }
