@@ -30,29 +30,28 @@ const BEGINNING = new RegExp(`^(?:${BEGINNINGS.map(([kind, pattern]) => `(?<${ki
 const EVENTS: [kind: string, pattern: RegExp][] = [
   ["go_json", /^\{.*"Action":"/],
   ["libtest", /^\{ ?"type": ?"(?:suite|test|bench)", ?"(?:event|name)":/],
-  ["dart", /^\{.*"(?:protocolVersion|testID|suiteID|groupIDs|suite)":/],
+  ["dart", /^\{"suite":\{|^\{.*"(?:protocolVersion|testID|suiteID|groupIDs)":/],
   ["pytest_reportlog", /"\$report_type":/],
   ["swift_testing", /^\{(?=.*"kind":).*"payload":/],
   ["cucumber_messages", /^\{"(?:meta|source|gherkinDocument|pickle|hook|testRun\w+|testCase\w*|testStep\w+)":/],
 ];
-/** A key that a JSON document of a report has near its beginning. */
+/** A key that a JSON document of a report begins with, or has near its beginning. */
 const DOCUMENT =
-  /"(?:testResults|num\w+Tests|num\w+TestSuites|suites|stats|reportFormat|tests|testNodes|exitcode|examples|elements|uuid|failed)"\s*:/;
+  /^\[\s*\{|^\{\s*"(?:config|collection|results|run|taskSlug|created)"|"(?:testResults|num\w+Tests|num\w+TestSuites|suites|stats|reportFormat|tests|testNodes|exitcode|examples|elements|uuid|failed)"\s*:/;
 const HEAD = 1_000;
 
-/** How often a text is read on trial. */
-const MAX_TRIALS = 40;
-/** Of a text of so many characters, a few times. */
-const LARGE_TEXT = 8 * 2 ** 20;
-const MAX_LARGE_TRIALS = 6;
+/** Characters that may be read on trial: so many times the text, and some more for a small one. To look at them takes a part of that. */
+const MAX_READINGS = 6;
+const MIN_TRIAL_CHARACTERS = 10_000_000;
+const LOOKS_PER_READING = 4;
+type Trials = { left: number; isSpent: boolean };
 
 /**
  * Reads all reports in a text, of which `reader` recognises the whole or the beginning. Lines of other programs may stand
  * between them.
  */
-export function readParts(reader: Reader, source: Source, read: Read): ReadPiece[] {
-  const { text } = source;
-  const trials = { left: text.length > LARGE_TEXT ? MAX_LARGE_TRIALS : MAX_TRIALS, isSpent: false };
+export function readParts(text: string, reader: Reader, source: Source, read: Read): ReadPiece[] {
+  const trials = { left: MIN_TRIAL_CHARACTERS + MAX_READINGS * text.length, isSpent: false };
   const whole = toPiece(0, reader, source);
   const first = isExact(source) ? null : firstPiece(text);
   let pieces: ReadPiece[] = [];
@@ -90,20 +89,22 @@ function firstPiece(text: string): Piece | null {
   return null;
 }
 
-function split(text: string, piece: Piece, read: Read, trials: { left: number; isSpent: boolean }): ReadPiece[] {
+function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiece[] {
   const { from, reader, kind, source } = piece;
   const line = lineAt(text, from);
   const tryRead = (to?: number): Report | null =>
     orNull(() => read(reader, to === undefined ? source : cutSource(piece, text, to)), true);
   let all: Report | null | undefined;
+  const isUnbroken = () => (all ??= tryRead())?.partial === false;
   for (const [at, nextKind] of beginnings(text, from + minLength(piece), kind)) {
+    trials.left -= (text.length - at) / LOOKS_PER_READING;
+    trials.isSpent ||= trials.left < 0;
+    if (trials.isSpent) break;
     const next = pieceAt(text, at, nextKind);
-    // A reader of XML knows further roots of its own.
-    if (!next || (next.kind === kind && source.json === undefined)) continue;
-    if (trials.left-- <= 0) {
-      trials.isSpent = true;
-      break;
-    }
+    // Readers of lines go on, and that of JUnit knows further roots, as long as nothing stands between them.
+    const isRead = source.json === undefined && (source.root === null || (kind === "junit" && isUnbroken()));
+    if (!next || (next.kind === kind && isRead)) continue;
+    trials.left -= text.length - from;
     const before = tryRead(at);
     if (before === null) continue;
     // A document ends where its root does. Lines go on while those that follow change what is read.

@@ -48,7 +48,7 @@ export function readReport(
     if (typeof read !== "function") together.set(read, [...(together.get(read) ?? []), [name, source]]);
     else if (source.binary) reports.push([name, naming(() => readOne(reader, source))]);
     else
-      for (const { line, report } of naming(() => readParts(reader, source, readOne)))
+      for (const { line, report } of naming(() => readParts(written.text, reader, source, readOne)))
         reports.push([line === 1 ? name : `${cut(name, 200)}, line ${line}`, report]);
   }
   for (const [read, sources] of together) {

@@ -68,7 +68,12 @@ export function toSource(raw: string): Source {
 
 /** The document that the text begins with, as if it were all of it; null if it is not JSON, or nothing follows. */
 export const firstDocument = (source: Source): Source | null =>
-  source.document && { ...source, json: source.document.json, fault: null };
+  source.document && {
+    ...source,
+    text: source.text.slice(0, source.document.end),
+    json: source.document.json,
+    fault: null,
+  };
 
 /** Says what the file is instead of a report. */
 export function toRefusal({ text, root, json, fault }: Source): string {
