@@ -187,12 +187,8 @@ const hasTap = (text: string): boolean =>
 /** How far a report goes at least. */
 function minLength({ kind, source: { text, root, json, document } }: Piece): number {
   if (json !== undefined) return document?.end ?? text.length;
-  const end =
-    root !== null
-      ? new RegExp(`</(?:[\\w.-]+:)?${RegExp.escape(root)}\\s*>`).exec(text)
-      : kind === "prove"
-        ? PROVE_RESULT.exec(text)
-        : null;
+  if (kind === "prove") return Math.max(1, text.search(PROVE_RESULT));
+  const end = root === null ? null : new RegExp(`</(?:[\\w.-]+:)?${RegExp.escape(root)}\\s*>`).exec(text);
   return end ? end.index + end[0].length : 1;
 }
 
@@ -216,6 +212,8 @@ function* beginnings(text: string, from: number, own: string): Generator<[number
     before = index + match[0].length;
     const kind = match.groups!.json === undefined ? nameOf(match.groups!) : jsonKindAt(text, index);
     if (kind === null) continue;
+    // Within a file of prove there is TAP, and behind its result another report.
+    if (own === "prove" && kind === "tap") last = PROVE_RESULT.test(gap) ? own : kind;
     if (kind !== own && (kind !== last || kind === "json"))
       yield [index - gap.length + (BUILDS[kind]?.exec(gap)?.index ?? gap.length), kind];
     last = kind;
