@@ -93,7 +93,7 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
   const { from, reader, kind, source } = piece;
   const line = lineAt(text, from);
   const tryRead = (to?: number): Report | null =>
-    orNull(() => read(reader, to === undefined ? source : cutSource(piece, text, to)), true);
+    orNull(() => read(reader, to === undefined || source.json ? source : toSource(text.slice(from, to))), true);
   let all: Report | null | undefined;
   const isUnbroken = () => (all ??= tryRead())?.partial === false;
   for (const [at, nextKind] of beginnings(text, from + minLength(piece), kind)) {
@@ -116,11 +116,6 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
   }
   const report = all ?? read(reader, source);
   return [{ line, report: withTrailing(report, piece, text, text.length) }];
-}
-
-/** A piece without what follows it. */
-function cutSource({ from, source }: Piece, text: string, to: number): Source {
-  return source.json === undefined ? toSource(text.slice(from, to)) : source;
 }
 
 /** Throws the fault of a JSON document when what follows it, and is no report, may be a broken one. */

@@ -76,8 +76,11 @@ export const firstDocument = (source: Source): Source | null =>
   };
 
 /** Says what the file is instead of a report. */
-export function toRefusal({ text, root, json, fault }: Source): string {
-  if (fault) return jsonLines(text) ?? fault.message;
+export function toRefusal({ text, root, json, fault, document }: Source): string {
+  // One JSON object per line is not malformed JSON.
+  if (fault && document && text.startsWith("{") && text[document.end + 1] === "{")
+    return `it is JSON lines of no known format, the first ${tellKeys(document.json as object)}`;
+  if (fault) return fault.message;
   if (json !== undefined) {
     const kind = jsonKind(json);
     if (kind) return `it is ${kind}, not a test report`;
@@ -99,17 +102,6 @@ function tellKeys(json: object): string {
   const some = keys.slice(0, 8).map((key) => JSON.stringify(cut(key, 40)));
   const rest = keys.length > 8 ? ` and ${keys.length - 8} more` : "";
   return keys.length > 0 ? `with the keys ${some.join(", ")}${rest}` : "with no keys";
-}
-
-/** One JSON object per line is not malformed JSON, and a refusal should not say so. */
-function jsonLines(text: string): string | null {
-  const [first = "", second = ""] = text.slice(0, 10_000).split("\n");
-  if (!first.startsWith("{") || !second.startsWith("{")) return null;
-  try {
-    return `it is JSON lines of no known format, the first ${tellKeys(JSON.parse(first))}`;
-  } catch {
-    return null;
-  }
 }
 
 export function needJson({ json, fault }: Source): unknown {

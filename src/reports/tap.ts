@@ -48,19 +48,18 @@ export function readTap(written: string): Report {
   const levels: Level[] = [{ indent: 0, points: [], owned: true, subtest: "", plans: [] }];
   const { points: top, plans } = levels[0]!;
   // tape names its tests in comments; those of other producers are output.
-  const isGrouped = /^TAP version 13\r?\n# (?!Subtest)/i.test(text) && !/^ *# Subtest/m.test(text);
+  const isGrouped = /^TAP version 13\n# (?!Subtest)/i.test(text) && !/^ *# Subtest/m.test(text);
   const isTap = /^\s*K?TAP version/i.test(text);
   // Deno names the file of its tests so, and GLib what went wrong, in comments above them.
-  const isDeno = /^TAP version 14\r?\n# \.{0,2}\//.test(text);
-  const isGlib = /^(?:TAP version 1\d\r?\n)?# random seed: /.test(text);
+  const isDeno = /^TAP version 14\n# \.{0,2}\//.test(text);
+  const isGlib = /^(?:TAP version 1\d\n)?# random seed: /.test(text);
   // The kernel's tests print what they say above their point.
   const isKernel = /^# selftests: /m.test(text);
   const state = { group: "", file: null as string | null, skip: "", bail: "", above: [] as string[] };
   let [durationMs, count, bailed] = [null as number | null, 0, false];
   let last: Point | null = null;
   let yaml: string | null = null;
-  for (const raw of linesOf(text)) {
-    const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
+  for (const line of linesOf(text)) {
     const plain = line.trimStart();
     const indent = line.length - plain.length;
     const isPoint = indent % 4 === 0 && /^(?:not )?ok(?=[\s#-]|$)(?! {2}\t)/.test(plain);
@@ -105,7 +104,7 @@ export function readTap(written: string): Report {
   }
   if (count === 0 && plans.length === 0 && !bailed && !isTap) throw new ReportError("none of its lines is TAP");
   // node numbers a file that tells no tests by its place among the files.
-  if (/^# cancelled \d+\r?$/m.test(text)) for (const point of top) point.number = 0;
+  if (/^# cancelled \d+$/m.test(text)) for (const point of top) point.number = 0;
   const mismatch = toBreak(levels, isTap && /\{\s*$/.test(text)) ?? toMismatch(levels[0]!);
   close(levels);
   dropTimes(top);

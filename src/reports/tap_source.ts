@@ -5,9 +5,8 @@ import { linesOf } from "./text.ts";
 /** The beginning of plain TAP: tests may print comments and empty lines before it. "ok", two spaces and a tab is go's. */
 const PLAIN =
   /^(?:[ \t]*#.*\n|[ \t\r]*\n){0,1000}[ \t]*(?:K?TAP version 1\d?\b|1\.\.\d+|(?:not )?ok\b(?! {2}\t)|Bail out!)/i;
-/** Lines of other programs that may come before a version or a plan, such as "> shop@1.0.0 test". */
-const MAX_PRELUDE_LINES = 1_000;
-const START = /^(?:K?TAP version \d+|1\.\.\d+)\s*$/i;
+/** Lines of other programs may come before a version or a plan, such as "> shop@1.0.0 test". */
+const START = /^(?:.*\n){1,1000}?(?=(?:K?TAP version \d+|1\.\.\d+)[ \t]*(?:\n|$))/i;
 const POINT = /^[ \t]*(?:not )?ok\b/m;
 
 /**
@@ -35,12 +34,8 @@ export const isProve = (text: string): boolean =>
 
 /** Returns where the version or the plan begins, if other lines come before it and a test comes after it, else 0. */
 function preludeEnd(text: string): number {
-  for (let at = 0, count = 0; at !== -1 && at < text.length && count < MAX_PRELUDE_LINES; count++) {
-    const end = text.indexOf("\n", at);
-    if (START.test(text.slice(at, end === -1 ? text.length : end))) return POINT.test(text.slice(at)) ? at : 0;
-    at = end === -1 ? -1 : end + 1;
-  }
-  return 0;
+  const [before = ""] = START.exec(text) ?? [];
+  return POINT.test(text.slice(before.length)) ? before.length : 0;
 }
 
 /** Returns plain TAP, in which subtests are indented by four spaces and each file of prove is a subtest. */

@@ -5,7 +5,7 @@ import { cut, firstLine } from "./text.ts";
 
 /** What only says that a test failed, or where it is. */
 const GENERIC =
-  /^(?:(?:the )?tests? )?(?:failed|failure|fail|error|errored)[.!]?$|^assertion failed[.!]?$|^exit(?: value |=)\d+$|^exited with (?:error )?code \d+$|^Traceback \(most recent call last\):?$|^[^\s:]+\.[cm]?[jt]sx?:\d+:\d+ \S/i;
+  /^$|^(?:(?:the )?tests? )?(?:failed|failure|fail|error|errored)[.!]?$|^assertion failed[.!]?$|^exit(?: value |=)\d+$|^exited with (?:error )?code \d+$|^Traceback \(most recent call last\):?$|^[^\s:]+\.[cm]?[jt]sx?:\d+:\d+ \S/i;
 
 /** Lines that tell more, the most telling first. */
 const TELLING = [
@@ -19,6 +19,7 @@ const TELLING = [
 
 /** What a failure is read from: more is not worth the time. */
 const MAX_TEXT = 65_536;
+const MAX_LINE = 2_000;
 
 /** The report's own words are kept where they tell something. */
 export function completeFailure(one: ReportedCase): void {
@@ -33,13 +34,11 @@ export function completeFailure(one: ReportedCase): void {
 }
 
 function tellingLine(text: string): string | null {
-  const traced = lastOfTraceback(text);
-  if (traced !== null) return traced;
-  for (const pattern of TELLING) {
-    const line = pattern.exec(text)?.[1]?.trim();
-    if (line && !GENERIC.test(line.replace(/^\w+: *['"]?|['"]$/g, ""))) return line;
-  }
-  return null;
+  const lines = TELLING.map((pattern) => pattern.exec(text)?.[1]?.trim() ?? "");
+  const line = [lastOfTraceback(text) ?? "", ...lines].find(
+    (one) => !GENERIC.test(one.replace(/^\w+: *['"]?|['"]$/g, "")),
+  );
+  return line === undefined ? null : cut(line, MAX_LINE);
 }
 
 /** Python writes what was raised below the frames. */
