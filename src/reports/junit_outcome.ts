@@ -146,7 +146,7 @@ const PASSED: Outcome = { status: "passed", kind: null };
 const SKIP: Outcome = { status: "skipped", kind: null };
 
 export function toOutcome(attributes: Node["attributes"], failures: Node[], skipped: Node | null): Outcome {
-  const { status = "", result = "", ignored, incomplete } = attributes;
+  const { status = "", result = "", ignored, disabled, incomplete, success, skipped: isSkipped } = attributes;
   const failed = (kind: FailureKind): Outcome => ({ status: "failed", kind });
   // node writes the failure of a test that is known to fail beside its todo; everywhere else a failure wins.
   if (skipped?.attributes.type === "todo" && failures.length > 0) return SKIP;
@@ -154,7 +154,8 @@ export function toOutcome(attributes: Node["attributes"], failures: Node[], skip
   if (failures.some(({ name }) => !ERRORS.has(localName(name)))) return failed("failure");
   if (failures.length > 0) return failed("error");
   // Eclipse marks tests that it did not run, and those that had not ended when its run was stopped.
-  if (ignored === "true") return SKIP;
+  if (ignored === "true" || disabled === "true" || isSkipped === "true") return SKIP;
+  if (success === "false") return failed("failure");
   if (incomplete === "true") return failed("error");
   if (status === "" && result === "") return skipped ? SKIP : PASSED;
   const word = [status, result].find((one) => FAILED.test(one));

@@ -348,6 +348,8 @@ describe("words for the end of a test, as elements and attributes", () => {
     ['status="BROKEN"', "failed"],
     ['status="run" result="completed"', "passed"],
     ['result="not_run"', "skipped"],
+    ['success="false"', "failed"],
+    ['skipped="true"', "skipped"],
   ])("%s is %s", (attributes, expected) => expect(statusOf(test1("", ` ${attributes}`))).toEqual([expected]));
 
   test("an unknown one is a warning, and what the totals say of it", () => {
