@@ -41,8 +41,8 @@ const DOCUMENT =
 const HEAD = 1_000;
 
 /** Characters that may be read on trial: so many times the text, and some more for a small one. To look at them takes a part of that. */
-const MAX_READINGS = 6;
-const MIN_TRIAL_CHARACTERS = 10_000_000;
+const MAX_READINGS = 4;
+const MIN_TRIAL_CHARACTERS = 1_000_000;
 const LOOKS_PER_READING = 4;
 type Trials = { left: number; isSpent: boolean };
 
@@ -104,15 +104,18 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
     // Readers of lines go on, and that of JUnit knows further roots, as long as nothing stands between them.
     const isRead = source.json === undefined && (source.root === null || (kind === "junit" && isUnbroken()));
     if (!next || (next.kind === kind && isRead)) continue;
-    trials.left -= text.length - from;
+    trials.left -= at - from;
     const before = tryRead(at);
     if (before === null) continue;
-    // A document ends where its root does. Lines go on while those that follow change what is read.
-    const isEnd = isExact(source) ? isWhole(before) : isSame(before, (all ??= tryRead()));
-    if (!isEnd && !isWhole(before)) continue;
-    const rest = orNull(() => split(text, next, read, trials), !isEnd);
-    if (rest && (isEnd || isWhole(rest[0]!.report)))
-      return [{ line, report: withTrailing(before, piece, text, at) }, ...rest];
+    const isSure = isExact(source) && isWhole(before);
+    let rest = isWhole(before) ? orNull(() => split(text, next, read, trials), !isSure) : null;
+    if (!isSure && !(rest && isWhole(rest[0]!.report))) {
+      // A document ends where its root does. Lines go on while those that follow change what is read.
+      if (all === undefined) trials.left -= text.length - from;
+      if (isExact(source) || !isSame(before, (all ??= tryRead()))) continue;
+      rest ??= split(text, next, read, trials);
+    }
+    return [{ line, report: withTrailing(before, piece, text, at) }, ...rest!];
   }
   const report = all ?? read(reader, source);
   return [{ line, report: withTrailing(report, piece, text, text.length) }];
