@@ -10,7 +10,7 @@ import {
   toFields,
   asText,
   toTexts,
-  toTestCount,
+  asCount,
 } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
 import {
@@ -145,7 +145,7 @@ function declaredTotals(
   { tests, passed, failed, skipped, pending, other }: JsonObject,
   cases: ReportedCase[],
 ): string[] {
-  const left = [skipped, pending, other].map(toTestCount).filter((count) => count !== null);
-  const declared = { tests: toTestCount(tests), passed: toTestCount(passed), failed: toTestCount(failed) };
+  const left = [skipped, pending, other].map(asCount).filter((count) => count !== null);
+  const declared = { tests: asCount(tests), passed: asCount(passed), failed: asCount(failed) };
   return disagreement({ ...declared, skipped: left.length ? left.reduce((sum, one) => sum + one) : null }, cases);
 }

@@ -31,7 +31,7 @@ export function asList(value: unknown): readonly unknown[] {
 }
 
 /** A number of test cases as reports count them, or null. */
-export const toTestCount = (count: unknown): number | null =>
+export const asCount = (count: unknown): number | null =>
   typeof count === "number" && count >= 0 && count < 1e9 ? count : null;
 
 /** Texts without what cannot be stored, numbers as texts; "" for anything else. */

@@ -11,7 +11,7 @@ import {
   asList,
   asText,
   toTexts,
-  toTestCount,
+  asCount,
 } from "./fields.ts";
 import { FAILED_TO_LOAD, joinJestSuites, namesInJestJunit, splitVitestTitles } from "./js_tools.ts";
 import {
@@ -76,13 +76,13 @@ export function readJest(json: unknown): Report {
 }
 
 function declaredTotals({ numTotalTests, numFailedTests }: JsonObject, cases: ReportedCase[]): string[] {
-  return disagreement({ tests: toTestCount(numTotalTests), failed: toTestCount(numFailedTests) }, cases);
+  return disagreement({ tests: asCount(numTotalTests), failed: asCount(numFailedTests) }, cases);
 }
 
 /** What the report says of itself that none of its cases shows: Jest fails below a coverage threshold as well. */
 function contradiction({ success, numFailedTests }: JsonObject, cases: ReportedCase[], cutter: Cutter): ReportedCase[] {
   const failed = cases.filter(({ status }) => status === "failed").length;
-  const declared = toTestCount(numFailedTests) ?? 0;
+  const declared = asCount(numFailedTests) ?? 0;
   if (declared > failed) {
     const message = `The report declares ${declared} failed, but ${failed} of its test cases failed`;
     return [toFault(cutter, { name: FAULT, message })];

@@ -1,6 +1,6 @@
 /** The JSON of the reporter mochawesome, also merged by mochawesome-merge: https://github.com/adamgruber/mochawesome */
 
-import { asList, asText, hiddenFailures, isObject, type JsonObject, toCase, toFields, toTestCount } from "./fields.ts";
+import { asList, asText, hiddenFailures, isObject, type JsonObject, toCase, toFields, asCount } from "./fields.ts";
 import { isMochaTimeout } from "./js_tools.ts";
 import type { CaseStatus, Report, ReportedCase } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
@@ -35,18 +35,18 @@ export function readMochawesome(json: unknown): Report {
   const { passes, failures, pending, skipped, other, end, duration } = toFields(stats);
   const cases = [...tests, ...hooks];
   const ended = Date.parse(asText(end));
-  const left = toTestCount(pending) === null ? null : toTestCount(pending)! + (toTestCount(skipped) ?? 0);
+  const left = asCount(pending) === null ? null : asCount(pending)! + (asCount(skipped) ?? 0);
   return {
     format: "mochawesome",
     suite: null,
-    cases: [...cases, ...hiddenFailures(cutter, (toTestCount(failures) ?? 0) + (toTestCount(other) ?? 0), cases)],
+    cases: [...cases, ...hiddenFailures(cutter, (asCount(failures) ?? 0) + (asCount(other) ?? 0), cases)],
     countsOnly: null,
     partial: false,
     durationMs: toMs(duration),
     completedAt: ended > 0 ? new Date(ended) : null,
     context: {},
     warnings: [
-      ...disagreement({ passed: toTestCount(passes), failed: toTestCount(failures), skipped: left }, tests),
+      ...disagreement({ passed: asCount(passes), failed: asCount(failures), skipped: left }, tests),
       ...unknown.warnings(),
       ...cutter.warnings(),
     ],

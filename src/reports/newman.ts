@@ -10,7 +10,7 @@ import {
   toEpochMs,
   toFault,
   toFields,
-  toTestCount,
+  asCount,
 } from "./fields.ts";
 import type { Report, ReportedCase } from "./report.ts";
 import { addTitle, createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
@@ -45,7 +45,7 @@ export function readNewman(json: unknown): Report {
   const { total, failed } = toFields(toFields(stats).assertions);
   const cases = [...assertions, ...others];
   const declared = Object.values(toFields(stats)).reduce<number>(
-    (sum, one) => Math.max(sum, toTestCount(toFields(one).failed) ?? 0),
+    (sum, one) => Math.max(sum, asCount(toFields(one).failed) ?? 0),
     0,
   );
   return {
@@ -57,10 +57,7 @@ export function readNewman(json: unknown): Report {
     durationMs: began !== null && ended !== null ? toMs(ended - began) : null,
     completedAt: ended === null ? null : new Date(ended),
     context: {},
-    warnings: [
-      ...disagreement({ tests: toTestCount(total), failed: toTestCount(failed) }, assertions),
-      ...cutter.warnings(),
-    ],
+    warnings: [...disagreement({ tests: asCount(total), failed: asCount(failed) }, assertions), ...cutter.warnings()],
   };
 }
 

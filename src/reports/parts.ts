@@ -44,22 +44,23 @@ const HEAD = 1_000;
 const MAX_READINGS = 4;
 const MIN_TRIAL_CHARACTERS = 1_000_000;
 const LOOKS_PER_READING = 4;
-type Trials = { left: number; isSpent: boolean };
+type Trials = { left: number };
 
 /**
  * Reads all reports in a text, of which `reader` recognises the whole or the beginning. Lines of other programs may stand
  * between them.
  */
 export function readParts(text: string, reader: Reader, source: Source, read: Read): ReadPiece[] {
-  const trials = { left: MIN_TRIAL_CHARACTERS + MAX_READINGS * text.length, isSpent: false };
+  const trials = { left: MIN_TRIAL_CHARACTERS + MAX_READINGS * text.length };
   const whole = toPiece(0, reader, source);
   const first = isExact(source) ? null : firstPiece(text);
   let pieces: ReadPiece[] = [];
   // The lines before a report, which its reader passes over, may be a report of another format.
   if (first && first.kind !== whole.kind) pieces = split(text, first, read, trials);
   if (pieces.length < 2) pieces = split(text, whole, read, trials);
-  if (trials.isSpent)
-    pieces[0]!.report.warnings.push("It holds many lines that reports of other formats begin with: these are not read");
+  if (trials.left >= 0) return pieces;
+  if (pieces.length > 1) throw new ReportError("it holds too many reports one after the other: send a file for each");
+  pieces[0]!.report.warnings.push("It holds many lines that reports of other formats begin with: these are not read");
   return pieces;
 }
 
@@ -98,8 +99,7 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
   const isUnbroken = () => (all ??= tryRead())?.partial === false;
   for (const [at, nextKind] of beginnings(text, from + minLength(piece), kind)) {
     trials.left -= (text.length - at) / LOOKS_PER_READING;
-    trials.isSpent ||= trials.left < 0;
-    if (trials.isSpent) break;
+    if (trials.left < 0) break;
     const next = pieceAt(text, at, nextKind);
     // Readers of lines go on, and that of JUnit knows further roots, as long as nothing stands between them.
     const isRead = source.json === undefined && (source.root === null || (kind === "junit" && isUnbroken()));

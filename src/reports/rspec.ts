@@ -1,6 +1,6 @@
 /** RSpec JSON, of its formatter "json": https://rspec.info */
 
-import { hiddenFailures, type JsonObject, toCase, toFields, asText, toTexts, toTestCount } from "./fields.ts";
+import { hiddenFailures, type JsonObject, toCase, toFields, asText, toTexts, asCount } from "./fields.ts";
 import { type ReportedCase, type FailureKind, type Report, ReportError } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
@@ -13,12 +13,12 @@ export function readRspec(json: unknown): Report {
   const cases = examples.map((example) => readExample(toFields(example), cutter));
   const { duration, example_count, failure_count, pending_count, errors_outside_of_examples_count } = toFields(summary);
   const declared = {
-    tests: toTestCount(example_count),
-    failed: toTestCount(failure_count),
-    skipped: toTestCount(pending_count),
+    tests: asCount(example_count),
+    failed: asCount(failure_count),
+    skipped: asCount(pending_count),
   };
   const warnings = disagreement(declared, cases);
-  if ((toTestCount(errors_outside_of_examples_count) ?? 0) > 0) cases.push(...readErrors(toTexts(messages), cutter));
+  if ((asCount(errors_outside_of_examples_count) ?? 0) > 0) cases.push(...readErrors(toTexts(messages), cutter));
   return {
     format: "rspec",
     suite: null,

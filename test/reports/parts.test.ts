@@ -54,6 +54,10 @@ describe("two reports in one text are both read", () => {
   });
 });
 
+test("more reports than can be told apart in good time are refused", () => {
+  expect(refusalOf(`1..1\nok 1 - a\n${JUNIT}`.repeat(2_000))).toStartWith("it holds too many reports one after");
+});
+
 describe("what a test prints is no report", () => {
   test("of Go, in the middle of a package", () => {
     const printed = ["TAP version 13", "1..1", "not ok 1 - x", "<testsuites>", '{"testResults":[],"numTotalTests":0}'];
