@@ -27,8 +27,8 @@ const MAY_IMPORT = readTable(`
   mcp: http input_schemas.json rules schema wording
   work: attachments config database executable log operations rules schema secrets store wording
   operations: attachments backup database executable reports rules schema secrets senders store wording
-  cli: attachments backup config database doctor executable file_failure history http log main mcp operations rules
-    runner schema secrets store wording
+  cli: attachments backup config database doctor executable file_failure history http log main mcp operations
+    reports rules runner schema secrets store wording
   doctor: attachments config database executable file_failure http misspelt secrets store wording
   history: file_failure reports
   runner: log reports rules schema secrets
@@ -88,7 +88,7 @@ const GATHERERS = readTable(`
   cli: assay client_commands import upload upload_output
   store: ingest
   work: loops
-  reports: read readers source
+  reports: parts read readers source
   senders: send
   database: open postgres/embedded
 `);

@@ -15,6 +15,7 @@ import { uploadAttachments } from "./upload_attachments.ts";
 import { createVoice, tellProblem, tellRun, type Voice } from "./upload_output.ts";
 import { type Reports, sendReports, type UploadEnd } from "./upload_request.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
+import { cutPrelude } from "../reports/read.ts";
 import { fileClockMs } from "../runner/report_files.ts";
 
 /** An empty report, for recording a failure without a report. */
@@ -59,6 +60,12 @@ async function deliver(
   const hasFailed = Number(exitCode ?? 0) !== 0;
   const mayBeEmpty = given.flags["allow-empty"] === true;
   const reports = tryToRead(found);
+  for (const report of reports) {
+    const begun = cutPrelude(report.bytes);
+    if (begun === null) continue;
+    report.bytes = begun.bytes;
+    await voice.note(`In "${report.name}" a report begins at line ${begun.line}: it is read from there`);
+  }
   if (ended?.problem !== undefined) await voice.note(ended.problem);
   for (const problem of found.problems) await voice.note(problem);
   if ("problem" in address) return address;

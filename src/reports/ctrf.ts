@@ -10,6 +10,7 @@ import {
   toFields,
   asText,
   toTexts,
+  asCount,
 } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
 import {
@@ -144,8 +145,7 @@ function declaredTotals(
   { tests, passed, failed, skipped, pending, other }: JsonObject,
   cases: ReportedCase[],
 ): string[] {
-  const number = (count: unknown) => (typeof count === "number" && count >= 0 && count < 1e9 ? count : null);
-  const left = [skipped, pending, other].map(number).filter((count) => count !== null);
-  const declared = { tests: number(tests), passed: number(passed), failed: number(failed) };
+  const left = [skipped, pending, other].map(asCount).filter((count) => count !== null);
+  const declared = { tests: asCount(tests), passed: asCount(passed), failed: asCount(failed) };
   return disagreement({ ...declared, skipped: left.length ? left.reduce((sum, one) => sum + one) : null }, cases);
 }

@@ -30,6 +30,10 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : NO_ELEMENTS;
 }
 
+/** A number of test cases as reports count them, or null. */
+export const asCount = (count: unknown): number | null =>
+  typeof count === "number" && count >= 0 && count < 1e9 ? count : null;
+
 /** Texts without what cannot be stored, numbers as texts; "" for anything else. */
 export function asText(value: unknown): string {
   return typeof value === "string" ? clean(value) : typeof value === "number" ? String(value) : "";

@@ -52,8 +52,7 @@ function* toEvents(lines: string[], state: { declaresFailure: boolean }): Genera
     if (action !== null) yield { Action: action, Package: path };
     pending = createPending();
   };
-  for (const raw of lines) {
-    const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
+  for (const line of lines) {
     const end = PACKAGE_END.exec(line);
     if (BUILD_END.test(line)) yield line;
     else if (end && isEnd(end[1]!, pending)) {

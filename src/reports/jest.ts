@@ -11,6 +11,7 @@ import {
   asList,
   asText,
   toTexts,
+  asCount,
 } from "./fields.ts";
 import { FAILED_TO_LOAD, joinJestSuites, namesInJestJunit, splitVitestTitles } from "./js_tools.ts";
 import {
@@ -74,16 +75,14 @@ export function readJest(json: unknown): Report {
   };
 }
 
-const toCount = (count: unknown) => (typeof count === "number" && count >= 0 && count < 1e9 ? count : null);
-
 function declaredTotals({ numTotalTests, numFailedTests }: JsonObject, cases: ReportedCase[]): string[] {
-  return disagreement({ tests: toCount(numTotalTests), failed: toCount(numFailedTests) }, cases);
+  return disagreement({ tests: asCount(numTotalTests), failed: asCount(numFailedTests) }, cases);
 }
 
 /** What the report says of itself that none of its cases shows: Jest fails below a coverage threshold as well. */
 function contradiction({ success, numFailedTests }: JsonObject, cases: ReportedCase[], cutter: Cutter): ReportedCase[] {
   const failed = cases.filter(({ status }) => status === "failed").length;
-  const declared = toCount(numFailedTests) ?? 0;
+  const declared = asCount(numFailedTests) ?? 0;
   if (declared > failed) {
     const message = `The report declares ${declared} failed, but ${failed} of its test cases failed`;
     return [toFault(cutter, { name: FAULT, message })];

@@ -19,6 +19,14 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** Where the document ends that the text begins with, if more follows it, else null. */
+export const firstDocumentEnd = (text: string): number | null => findFault(text)?.at ?? null;
+
+/** Whether that is what is wrong with a document. */
+export const isFollowed = ({ message }: ReportError): boolean => message.endsWith(MORE_FOLLOWS);
+
+const MORE_FOLLOWS = "there is more after its end";
+
 const [QUOTE, BACKSLASH, COLON, COMMA, BRACE, BRACKET] = [0x22, 0x5c, 0x3a, 0x2c, 0x7b, 0x5b];
 const [CLOSING_BRACE, CLOSING_BRACKET] = [0x7d, 0x5d];
 
@@ -122,7 +130,7 @@ function findFault(text: string): { at: number; reason: string } | null {
     } else return unexpected(text, at, expected);
     if (open.length === 0 && expected === "a comma or the end") {
       at = skip(SPACE, text, at);
-      return at < text.length ? { at, reason: "there is more after its end" } : null;
+      return at < text.length ? { at, reason: MORE_FOLLOWS } : null;
     }
   }
 }

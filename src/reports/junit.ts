@@ -35,6 +35,7 @@ import {
   childrenNamed,
   countFailureElements,
   toOutcome,
+  oddWords,
   textInside,
   failureMessage,
   SKIPS,
@@ -42,6 +43,7 @@ import {
   RETRIES,
   markedAttachments,
 } from "./junit_outcome.ts";
+import { createUnknownResults } from "./unknown_results.ts";
 import { isFile, createNamer, type Namer } from "./junit_names.ts";
 
 /** The children of an element, how far they are read, and what they inherit from the suites around them. */
@@ -65,6 +67,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
     cases.push(one);
   };
   const totals = createTotals();
+  const unknown = createUnknownResults();
   let first: Node | undefined;
   let readTool: ToolReader;
   const ofSuites: WrittenAttachment[] = [];
@@ -108,6 +111,9 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
       if (kind === "testcase") {
         const one = toCase(node, place, namer, cutter, readTool);
         push(one);
+        const odd = one.status === "passed" ? oddWords(node) : NONE;
+        for (const word of odd) unknown.count(word);
+        if (odd.length > 0) place.tally.odd.push(one);
         countCase(place.tally, one.status, countFailureElements(node));
         const inner = node.children.length === 0 ? NONE : childrenNamed(elementsOf(node), CASES);
         if (inner.length > 0) go({ ...place, children: inner, next: 0, isOwn: false });
@@ -145,7 +151,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
     context: isPlaywright(first!.attributes) ? {} : toContext(tops.first()),
     ...(attachments ? { attachments } : {}),
     ...toSpan(root, tops),
-    warnings: [...totals.warnings(), ...cutter.warnings()],
+    warnings: [...totals.warnings(), ...unknown.openWarnings(), ...cutter.warnings()],
   };
 }
 

@@ -15,12 +15,30 @@ import {
 
 export type Node = Bun.XML.Node;
 
-export const FAILURES = new Set(["failure", "error"]);
+/** Beside the words of the first tools, those that other writers of this format use. */
+export const FAILURES = new Set(["failure", "error", "fail", "failed", "exception", "broken", "aborted", "timeout"]);
+const ERRORS = new Set(["error", "exception", "broken", "aborted"]);
 export const RETRIES = new Set(["flakyFailure", "flakyError", "rerunFailure", "rerunError"]);
-export const SKIPS = new Set(["skipped"]);
+export const SKIPS = new Set(["skipped", "skip", "ignored", "ignore", "disabled", "notrun", "pending", "todo"]);
 export const OUTPUTS = new Set(["system-out", "system-err"]);
 export const PROPERTIES = new Set(["properties"]);
 const PROPERTY = new Set(["property"]);
+/** What says nothing about how a test has ended, or that it has passed. */
+const OTHERS = new Set([
+  ...["testcase", "testsuite", "warning", "passed", "success", "properties", "property", "attachments", "attachment"],
+  ...["categories", "category", "tags", "tag", "output", "stdout", "stderr", "log", "description", "steps", "step"],
+  ...[
+    "metadata",
+    "parameters",
+    "parameter",
+    "requirements",
+    "requirement",
+    "measurement",
+    "assertions",
+    "links",
+    "link",
+  ],
+]);
 
 export const NONE: never[] = [];
 
@@ -118,33 +136,56 @@ function toProperties(children: Node[]): [string, string][] {
   });
 }
 
-const FAILED = /^(?:fail(?:ed|ure)?|error(?:ed)?)$/i;
-const SKIPPED = /^(?:disabled|skip(?:ped)?|notrun|ignored|suppressed|pending|todo)$/i;
+const FAILED =
+  /^(?:fail(?:ed|ure|ing)?|error(?:ed)?|exception|broken|crash(?:ed)?|abort(?:ed)?|timeout|timed[-_ ]?out)$/i;
+const SKIPPED =
+  /^(?:disabled|skip(?:ped)?|not[-_ ]?run|not[-_ ]?executed|ignored?|suppressed|pending|todo|inactive|excluded)$/i;
+const RAN = /^(?:pass(?:ed)?|ok|success(?:ful)?|succeeded|run|ran|executed|completed?|finished|done|true)?$/i;
 
 const PASSED: Outcome = { status: "passed", kind: null };
 const SKIP: Outcome = { status: "skipped", kind: null };
 
 export function toOutcome(attributes: Node["attributes"], failures: Node[], skipped: Node | null): Outcome {
-  const { status = "", result = "", ignored, incomplete } = attributes;
+  const { status = "", result = "", ignored, disabled, incomplete, success, skipped: isSkipped } = attributes;
   const failed = (kind: FailureKind): Outcome => ({ status: "failed", kind });
   // node writes the failure of a test that is known to fail beside its todo; everywhere else a failure wins.
   if (skipped?.attributes.type === "todo" && failures.length > 0) return SKIP;
   if (failures.some(isTimeout)) return failed("timeout");
-  if (failures.some(({ name }) => localName(name) === "failure")) return failed("failure");
+  if (failures.some(({ name }) => !ERRORS.has(localName(name)))) return failed("failure");
   if (failures.length > 0) return failed("error");
   // Eclipse marks tests that it did not run, and those that had not ended when its run was stopped.
-  if (ignored === "true") return SKIP;
+  if (ignored === "true" || disabled === "true" || isSkipped === "true") return SKIP;
+  if (success === "false") return failed("failure");
   if (incomplete === "true") return failed("error");
   if (status === "" && result === "") return skipped ? SKIP : PASSED;
-  if (FAILED.test(status)) return failed(/^error/i.test(status) ? "error" : "failure");
+  const word = [status, result].find((one) => FAILED.test(one));
+  if (word !== undefined)
+    return failed(/^time/i.test(word) ? "timeout" : /^(?:fail|broken)/i.test(word) ? "failure" : "error");
   if (skipped || SKIPPED.test(status) || SKIPPED.test(result)) return SKIP;
   return PASSED;
 }
 
+/** What is written of a test and may say that it has not passed, in words that no tool is known to use. */
+export function oddWords({ attributes, children }: Node): string[] {
+  const words: string[] = [];
+  for (const key of ["status", "result"]) {
+    const value = attributes[key];
+    if (value && ![RAN, FAILED, SKIPPED].some((known) => known.test(value.trim()))) words.push(`${key} "${value}"`);
+  }
+  for (const child of children) {
+    if (typeof child !== "object" || !("name" in child)) continue;
+    const name = localName(child.name);
+    if (![OTHERS, FAILURES, SKIPS, OUTPUTS, RETRIES].some((known) => known.has(name))) words.push(`element <${name}>`);
+  }
+  return words;
+}
+
 /** By its type (JUnit's TestTimedOutException), or by the words of node, Playwright, Vitest and Jest. */
-function isTimeout({ attributes: { type = "", message = "" } }: Node): boolean {
+function isTimeout({ name, attributes: { type = "", message = "" } }: Node): boolean {
   return (
-    /timeout|timedout/i.test(type) || /\b(?:timeout of|timed out (?:in|after)) \d+ ?m?s\b/i.test(message.slice(0, 200))
+    localName(name) === "timeout" ||
+    /timeout|timedout/i.test(type) ||
+    /\b(?:timeout of|timed out (?:in|after)) \d+ ?m?s\b/i.test(message.slice(0, 200))
   );
 }
 

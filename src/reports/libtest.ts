@@ -1,6 +1,6 @@
 /** The JSON of Rust's libtest, `cargo test -- -Z unstable-options --format json`, and of `cargo nextest` in the same form. */
 
-import { asText, isObject, type JsonObject, toCase, toFault, toFields } from "./fields.ts";
+import { asText, isObject, type JsonObject, toCase, toFault, toFields, asCount } from "./fields.ts";
 import { firstJsonLine, parseLine, readJsonLines } from "./json_lines.ts";
 import { type CaseStatus, type Report, type ReportedCase, ReportError } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES } from "./text.ts";
@@ -46,7 +46,7 @@ export function readLibtest(text: string): Report {
     const { crate, test_binary } = toFields(event.nextest);
     const name = crate === undefined ? binary : `${asText(crate)}::${asText(test_binary)}`;
     if (event.event === "started") {
-      const suite = { name, tests: [], running: new Map(), declared: toCount(event.test_count), end: null };
+      const suite = { name, tests: [], running: new Map(), declared: asCount(event.test_count), end: null };
       suites.push(suite);
       open.set(name, suite);
       binary = "";
@@ -89,9 +89,6 @@ export function readLibtest(text: string): Report {
 /** What cargo writes to stderr before it starts a binary: "     Running tests/cart.rs (target/debug/deps/cart-0f2)". */
 const RUNNING =
   /^ {3,5}(?:Running .{1,500}\(.{0,1000}[/\\]([^/\\()]{1,200})-[\da-f]{16}(?:\.exe)?\)|Doc-tests .{1,500})\s*$/;
-
-const toCount = (count: unknown): number | null =>
-  typeof count === "number" && count >= 0 && count < 1e9 ? count : null;
 
 function readTest({ tests, running }: Suite, written: string, event: JsonObject): void {
   const isStart = event.event === "started";
@@ -217,9 +214,9 @@ function toMessage(output: string): string {
 
 function toDisagreement({ end, declared }: Suite, cases: ReportedCase[]): string[] {
   if (end === null) return [];
-  const [passed, failed, ignored] = [toCount(end.passed), toCount(end.failed), toCount(end.ignored)];
+  const [passed, failed, ignored] = [asCount(end.passed), asCount(end.failed), asCount(end.ignored)];
   // Allowed failures are counted among the failed, and benchmarks are measured.
-  const isPlain = !toCount(end.measured) && !toCount(end.allowed_fail);
+  const isPlain = !asCount(end.measured) && !asCount(end.allowed_fail);
   return isPlain ? disagreement({ tests: declared, passed, failed, skipped: ignored }, cases) : [];
 }
 
@@ -228,7 +225,7 @@ function toFaults({ name, end }: Suite, cases: ReportedCase[], cutter: Cutter): 
   const told = { suite: name };
   if (end === null)
     return [toFault(cutter, { ...told, name: "(suite did not finish)", message: "The test binary did not finish" })];
-  if (end.event === "ok" && !toCount(end.failed)) return [];
-  if (cases.some(({ status }) => status === "failed") || (end.event === "ok" && toCount(end.allowed_fail))) return [];
+  if (end.event === "ok" && !asCount(end.failed)) return [];
+  if (cases.some(({ status }) => status === "failed") || (end.event === "ok" && asCount(end.allowed_fail))) return [];
   return [toFault(cutter, { ...told, message: "The report says that the suite failed, but none of its tests failed" })];
 }

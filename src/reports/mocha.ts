@@ -1,6 +1,6 @@
 /** Mocha's JSON reporter: https://mochajs.org/#json */
 
-import { hiddenFailures, type JsonObject, toCase, toFields, asList, asText } from "./fields.ts";
+import { hiddenFailures, type JsonObject, toCase, toFields, asList, asText, asCount } from "./fields.ts";
 import { isMochaTimeout } from "./js_tools.ts";
 import { type ReportedCase, type CaseStatus, type Report } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
@@ -25,8 +25,7 @@ export function readMocha(json: unknown): Report {
   ];
   const { end, duration, passes, failures: broken, pending: left } = toFields(stats);
   const ended = Date.parse(asText(end));
-  const number = (count: unknown) => (typeof count === "number" && count >= 0 && count < 1e9 ? count : null);
-  const declared = { passed: number(passes), failed: number(broken), skipped: number(left) };
+  const declared = { passed: asCount(passes), failed: asCount(broken), skipped: asCount(left) };
   return {
     format: "mocha",
     suite: null,

@@ -1,6 +1,6 @@
 /** The JSON of the reporter mochawesome, also merged by mochawesome-merge: https://github.com/adamgruber/mochawesome */
 
-import { asList, asText, hiddenFailures, isObject, type JsonObject, toCase, toFields } from "./fields.ts";
+import { asList, asText, hiddenFailures, isObject, type JsonObject, toCase, toFields, asCount } from "./fields.ts";
 import { isMochaTimeout } from "./js_tools.ts";
 import type { CaseStatus, Report, ReportedCase } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
@@ -12,11 +12,12 @@ type Place = { suite: JsonObject; titles: string; file: string };
 
 /** Throws a ReportError when there are too many cases. */
 export function readMochawesome(json: unknown): Report {
-  const { stats, results } = toFields(json);
+  const { stats, results, suites } = toFields(json);
   const cutter = createCutter();
   const unknown = createUnknownResults();
   const [tests, hooks]: [ReportedCase[], ReportedCase[]] = [[], []];
-  const open = asList(results)
+  // Before version 4 there is one suite around all, with other names for what it holds.
+  const open = (Array.isArray(results) ? asList(results) : [suites])
     .map((suite): Place => ({ suite: toFields(suite), titles: "", file: "" }))
     .reverse();
   for (let place = open.pop(); place; place = open.pop()) {
@@ -34,18 +35,18 @@ export function readMochawesome(json: unknown): Report {
   const { passes, failures, pending, skipped, other, end, duration } = toFields(stats);
   const cases = [...tests, ...hooks];
   const ended = Date.parse(asText(end));
-  const left = toCount(pending) === null ? null : toCount(pending)! + (toCount(skipped) ?? 0);
+  const left = asCount(pending) === null ? null : asCount(pending)! + (asCount(skipped) ?? 0);
   return {
     format: "mochawesome",
     suite: null,
-    cases: [...cases, ...hiddenFailures(cutter, (toCount(failures) ?? 0) + (toCount(other) ?? 0), cases)],
+    cases: [...cases, ...hiddenFailures(cutter, (asCount(failures) ?? 0) + (asCount(other) ?? 0), cases)],
     countsOnly: null,
     partial: false,
     durationMs: toMs(duration),
     completedAt: ended > 0 ? new Date(ended) : null,
     context: {},
     warnings: [
-      ...disagreement({ passed: toCount(passes), failed: toCount(failures), skipped: left }, tests),
+      ...disagreement({ passed: asCount(passes), failed: asCount(failures), skipped: left }, tests),
       ...unknown.warnings(),
       ...cutter.warnings(),
     ],
@@ -54,9 +55,6 @@ export function readMochawesome(json: unknown): Report {
 
 /** Characters of joined titles, of which fewer are kept. */
 const MAX_TITLES = 2_000;
-
-const toCount = (count: unknown): number | null =>
-  typeof count === "number" && count >= 0 && count < 1e9 ? count : null;
 
 /** `null` for a word that mochawesome does not have. */
 function toStatus({ state, fail, pass, pending, err }: JsonObject): CaseStatus | null {

@@ -10,6 +10,7 @@ import {
   toEpochMs,
   toFault,
   toFields,
+  asCount,
 } from "./fields.ts";
 import type { Report, ReportedCase } from "./report.ts";
 import { addTitle, createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
@@ -44,7 +45,7 @@ export function readNewman(json: unknown): Report {
   const { total, failed } = toFields(toFields(stats).assertions);
   const cases = [...assertions, ...others];
   const declared = Object.values(toFields(stats)).reduce<number>(
-    (sum, one) => Math.max(sum, toCount(toFields(one).failed) ?? 0),
+    (sum, one) => Math.max(sum, asCount(toFields(one).failed) ?? 0),
     0,
   );
   return {
@@ -56,14 +57,12 @@ export function readNewman(json: unknown): Report {
     durationMs: began !== null && ended !== null ? toMs(ended - began) : null,
     completedAt: ended === null ? null : new Date(ended),
     context: {},
-    warnings: [...disagreement({ tests: toCount(total), failed: toCount(failed) }, assertions), ...cutter.warnings()],
+    warnings: [...disagreement({ tests: asCount(total), failed: asCount(failed) }, assertions), ...cutter.warnings()],
   };
 }
 
 type Place = { suite: string; durationMs: number | null };
 
-const toCount = (count: unknown): number | null =>
-  typeof count === "number" && count >= 0 && count < 1e9 ? count : null;
 const isAssertion = ({ at }: JsonObject): boolean => asText(at).startsWith("assertion:");
 
 /** Names of the folders around each request, by its id. */

@@ -20,15 +20,15 @@ import { createUnknownResults, type UnknownResults } from "./unknown_results.ts"
 
 type Node = Bun.XML.Node;
 
-/** Suites around what is read next: their class or namespace path, or their names. */
-type Place = { node: Node; fixture: string; names: string[]; fault: boolean };
+/** Suites around what is read next: their class or namespace path, or their names. `own`: those in the file that Pester names. */
+type Place = { node: Node; fixture: string; names: string[]; file: string | null; own: string };
 
 /** Throws a ReportError when there are too many cases. */
 export function readNunit(root: Node): Report {
   const cutter = createCutter();
   const unknown = createUnknownResults();
   const cases: ReportedCase[] = [];
-  const open: Place[] = [{ node: root, fixture: "", names: [], fault: false }];
+  const open: Place[] = [{ node: root, fixture: "", names: [], file: null, own: "" }];
   for (let place = open.pop(); place; place = open.pop()) {
     const { node } = place;
     const name = localName(node.name);
@@ -68,25 +68,43 @@ const PLACES = new Set(["test-suite", "test-case", "results"]);
 const timeOf = ({ attributes }: Node): number | null => msFromSeconds(attributes["duration"] ?? attributes["time"]);
 
 /** Version 3 tells the class of each case; version 2 only nests namespaces and fixtures. */
-function enter({ node, fixture, names, fault }: Place): Place {
-  const { type = "", name = "", classname = "" } = node.attributes;
-  if (type === "Assembly" || type === "Project" || type === "Test Project") return { node, fixture, names, fault };
-  return { node, fixture: cut(classname, MAX_NAME + 1) || fixture, names: addTitle(names, name), fault };
+function enter(place: Place): Place {
+  const { node, fixture, names, file, own } = place;
+  const { type = "", name = "", fullname = "", classname = "" } = node.attributes;
+  const script = [name, fullname].find((path) => /\.ps1$/i.test(path));
+  // A block repeats those around it, and a test with parameters is no block.
+  const block = script !== undefined || type === "ParameterizedTest" ? own : inside(own, name);
+  const inner =
+    script === undefined ? { file, own: file === null ? "" : block } : { file: script.replaceAll("\\", "/"), own };
+  if (type === "Assembly" || type === "Project" || type === "Test Project") return { ...place, ...inner };
+  return { node, fixture: cut(classname, MAX_NAME + 1) || fixture, names: addTitle(names, name), ...inner };
 }
 
-function readTest(node: Node, { fixture, names }: Place, cutter: Cutter, unknown: UnknownResults): ReportedCase {
+const inside = (outer: string, name: string): string =>
+  cut(outer === "" || name.startsWith(`${outer}.`) ? name : `${outer}.${name}`, MAX_NAME + 1);
+
+function readTest(
+  node: Node,
+  { fixture, names, file, own }: Place,
+  cutter: Cutter,
+  unknown: UnknownResults,
+): ReportedCase {
   const { attributes } = node;
   const failure = child(node, "failure") ?? child(node, "error");
   const { status, kind } = toOutcome(attributes, failure, unknown);
   const teller = failure ?? child(node, "reason");
   const [message, stack] = [textBelow(child(teller, "message")), textBelow(child(teller, "stack-trace"))];
-  const suite = attributes["classname"] || fixture || names.join(".");
-  const name = attributes["name"] ?? attributes["fullname"] ?? "";
+  const listed = attributes["classname"] || fixture || names.join(".");
+  const suite = file === null ? listed : own || listed;
+  const written = attributes["name"] ?? attributes["fullname"] ?? "";
+  // Version 2 writes the whole path before the name.
+  const nameIn = (outer: string) =>
+    outer !== "" && written.startsWith(`${outer}.`) ? written.slice(outer.length + 1) : written;
   const assertions = child(node, "assertions");
   return toCase(cutter, {
     suite,
-    // Version 2 writes the whole path before the name.
-    name: suite !== "" && name.startsWith(`${suite}.`) ? name.slice(suite.length + 1) : name,
+    name: nameIn(suite),
+    ...(file === null ? {} : { file, formerName: { suite: listed, name: nameIn(listed), file: null } }),
     status,
     kind,
     durationMs: timeOf(node),

@@ -1,9 +1,11 @@
 /** Reads any test report: unpacks it, recognises its format and hands it to the one file that knows that format. */
 
 import { mergeReports } from "./merge_reports.ts";
+import { findBeginning, readParts, recogniseSource } from "./parts.ts";
 import { type Reader, READERS } from "./readers.ts";
 import { emptyReport, type Report, ReportError } from "./report.ts";
 import { NO_TEXT, type Source, toRefusal, toSource, toText } from "./source.ts";
+import { completeFailure } from "./telling.ts";
 import { cut, decode } from "./text.ts";
 import { unpack } from "./unpack.ts";
 
@@ -34,17 +36,28 @@ export function readReport(
     // As a text it is there once more, and the tree of a large one takes several times as much.
     file.bytes = NOTHING;
     if (text !== null && text.length > LARGE_TEXT) Bun.gc(true);
-    const source = naming(() => sourceOf(text, plain));
-    const reader = forced ?? naming(() => recognise(source));
+    const written = naming(() => sourceOf(text, plain));
+    const { reader, source } = forced
+      ? { reader: forced, source: written }
+      : naming(() => recognise(written, text ?? ""));
     const { read } = reader;
-    if (typeof read === "function") reports.push([name, naming(() => readOne(reader, read, source))]);
-    else together.set(read, [...(together.get(read) ?? []), [name, source]]);
+    if (typeof read !== "function" && source !== written)
+      naming(() => {
+        throw written.fault!;
+      });
+    if (typeof read !== "function") together.set(read, [...(together.get(read) ?? []), [name, source]]);
+    else if (source.binary) reports.push([name, naming(() => readOne(reader, source))]);
+    else
+      for (const { line, report } of naming(() => readParts(written.text, reader, source, readOne)))
+        reports.push([line === 1 ? name : `${cut(name, 200)}, line ${line}`, report]);
   }
   for (const [read, sources] of together) {
     const [name] = sources[0]!;
     const report = withName(name, files.length > 1, () => read.together(sources.map(([, source]) => source)));
     reports.push([name, report]);
   }
+  for (const [, { cases }] of reports)
+    for (const one of cases) if (one.status === "failed" || one.flaky) completeFailure(one);
   return reports.length === 1 ? reports[0]![1] : mergeReports(reports);
 }
 
@@ -56,14 +69,27 @@ export function findFormat(bytes: Uint8Array, maxInflatedBytes: number): string 
   const plain = unpack(bytes, maxInflatedBytes);
   const text = toText(plain);
   const source = sourceOf(text, plain);
-  const reader = findReaderOf(source);
-  if (reader) return reader.name;
+  const found = recogniseSource(source);
+  if (found) return found.reader.name;
   const { fault, json, root } = source;
   // Lines of JSON, such as a log, are not broken.
   if (fault && toRefusal(source) === fault.message) throw fault;
   if (text !== null && json === undefined && root === null && text.trimStart().startsWith("<"))
     throw new ReportError(toRefusal(source));
   return undefined;
+}
+
+/** A report without the lines of other programs before it, and the line that it begins at; null where nothing must be cut. */
+export function cutPrelude(bytes: Uint8Array): { bytes: Uint8Array<ArrayBuffer>; line: number } | null {
+  try {
+    const text = toText(bytes);
+    if (text === null || /^\s*(?:<|$)/.test(text.slice(0, 1_000)) || recogniseSource(toSource(text))) return null;
+    const beginning = findBeginning(text);
+    return beginning && { bytes: new TextEncoder().encode(text.slice(beginning.at)), line: beginning.line };
+  } catch (error) {
+    if (error instanceof ReportError) return null;
+    throw error;
+  }
 }
 
 const LOOKS = 16;
@@ -123,8 +149,8 @@ function findReader(format: string): Reader {
 }
 
 /** A document of another format that `format` names holds no test cases either, but is no empty report. */
-function readOne({ recognise, isEmpty, title }: Reader, read: (source: Source) => Report, source: Source): Report {
-  const report = read(source);
+function readOne({ recognise, isEmpty, title, read }: Reader, source: Source): Report {
+  const report = typeof read === "function" ? read(source) : read.together([source]);
   const hasNone = report.cases.length === 0 && report.countsOnly === null;
   if (hasNone && !recognise(source) && !isEmpty?.(source))
     throw new ReportError(`it holds no test cases and is not ${title}`);
@@ -135,10 +161,10 @@ function readOne({ recognise, isEmpty, title }: Reader, read: (source: Source) =
 const sourceOf = (text: string | null, plain: Uint8Array): Source =>
   text === null ? { ...NO_TEXT, binary: plain } : toSource(text);
 
-const findReaderOf = (source: Source): Reader | undefined => READERS.find(({ recognise }) => recognise(source));
-
-function recognise(source: Source): Reader {
-  const reader = findReaderOf(source);
-  if (reader) return reader;
-  throw new ReportError(toRefusal(source));
+function recognise(source: Source, written: string): { reader: Reader; source: Source } {
+  const found = recogniseSource(source);
+  if (found) return found;
+  const beginning = source.root === null ? findBeginning(written) : null;
+  const hint = beginning ? `; a report begins at line ${beginning.line}: ${beginning.title}` : "";
+  throw new ReportError(`${toRefusal(source)}${hint}`);
 }

@@ -95,7 +95,8 @@ export const READERS: Reader[] = [
   {
     name: "mochawesome",
     title: "mochawesome JSON",
-    recognise: ({ json }) => hasFields(json, "stats", "results") && hasFields(toFields(json).stats, "testsRegistered"),
+    recognise: ({ json }) =>
+      hasFields(toFields(json).stats, "testsRegistered") && (hasFields(json, "results") || hasFields(json, "suites")),
     read: (source) => readMochawesome(needJson(source)),
   },
   {

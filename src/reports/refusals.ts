@@ -29,6 +29,7 @@ export function binaryKind(bytes: Uint8Array): string | null {
 const OTHERS = new Map([
   ["checkstyle", "a Checkstyle report"],
   ["svg", "an SVG image"],
+  ["jmeterTestPlan", "a test plan of JMeter"],
   ["plist", "a property list"],
 ]);
 
@@ -47,9 +48,12 @@ export function xmlKind(root: string, head: string): string | null {
   if (foreign !== null) return foreign;
   if (/^(?:html|head|body)$/i.test(root)) return "an HTML page";
   if (root === "coverage") {
+    if (/<file\s+path=|<lineToCover\b/.test(head)) return "SonarQube's generic coverage";
     return /\sclover=|\sgenerated="\d/.test(head) ? "a Clover coverage report" : "a Cobertura coverage report";
   }
   if (root === "report" && /JACOCO|<sessioninfo|<package|<counter/.test(head)) return "a JaCoCo coverage report";
+  if (root === "testResults" && /<(?:httpSample|sample)\b|\sversion="/.test(head)) return "results of JMeter";
+  if (root === "phpunit") return "PHPUnit's configuration (phpunit.xml)";
   if (root === "Site") return "what CTest writes of its other steps";
   if (root === "CoverageSession") return "an OpenCover coverage report";
   if (root === "project" && /maven\.apache\.org\/POM|<modelVersion>|<artifactId>/.test(head)) {
@@ -59,8 +63,11 @@ export function xmlKind(root: string, head: string): string | null {
 }
 
 export function jsonKind(json: unknown): string | null {
-  if (typeof json !== "object" || json === null || Array.isArray(json)) return null;
+  if (Array.isArray(json)) return hasFields(json[0], "filePath", "messages") ? "an ESLint report" : null;
+  if (typeof json !== "object" || json === null) return null;
   const { $schema, version, runs, total } = json as Json;
+  if (hasFields(json, "uid", "name") || hasFields(json, "reportName", "statistic"))
+    return "data of a generated Allure report (send allure-results)";
   if ((typeof $schema === "string" && /sarif/i.test($schema)) || (typeof version === "string" && Array.isArray(runs))) {
     return "a SARIF report";
   }
@@ -72,8 +79,10 @@ export function jsonKind(json: unknown): string | null {
 }
 
 export function textKind(text: string): string {
-  if (/^(?:TN:.*\r?\n)?SF:/.test(text)) return "an LCOV coverage report";
-  if (/^mode: (?:set|count|atomic)\r?\n/.test(text)) return "a Go coverage profile";
+  if (/^(?:TN:.*\n)?SF:/.test(text)) return "an LCOV coverage report";
+  if (/^mode: (?:set|count|atomic)\n/.test(text)) return "a Go coverage profile";
+  if (/^timeStamp,elapsed,label,/.test(text)) return "results of JMeter";
+  if (/^=== RUN {1,2}\S/m.test(text)) return "the output of go test -v of Go before version 1.5";
   if (/^(?:ok  |FAIL)\t\S+\t(?:\(cached\)|\d+\.\d+s)/m.test(text))
     return "the output of go test without -v, which leaves out the tests that passed";
   if (

@@ -1,6 +1,6 @@
 /** RSpec JSON, of its formatter "json": https://rspec.info */
 
-import { hiddenFailures, type JsonObject, toCase, toFields, asText, toTexts } from "./fields.ts";
+import { hiddenFailures, type JsonObject, toCase, toFields, asText, toTexts, asCount } from "./fields.ts";
 import { type ReportedCase, type FailureKind, type Report, ReportError } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
@@ -12,10 +12,13 @@ export function readRspec(json: unknown): Report {
   const cutter = createCutter();
   const cases = examples.map((example) => readExample(toFields(example), cutter));
   const { duration, example_count, failure_count, pending_count, errors_outside_of_examples_count } = toFields(summary);
-  const number = (count: unknown) => (typeof count === "number" && count >= 0 && count < 1e9 ? count : null);
-  const declared = { tests: number(example_count), failed: number(failure_count), skipped: number(pending_count) };
+  const declared = {
+    tests: asCount(example_count),
+    failed: asCount(failure_count),
+    skipped: asCount(pending_count),
+  };
   const warnings = disagreement(declared, cases);
-  if ((number(errors_outside_of_examples_count) ?? 0) > 0) cases.push(...readErrors(toTexts(messages), cutter));
+  if ((asCount(errors_outside_of_examples_count) ?? 0) > 0) cases.push(...readErrors(toTexts(messages), cutter));
   return {
     format: "rspec",
     suite: null,

@@ -3,6 +3,7 @@
 import { elementsOf, named, refuseForeign, textBelow, toCase, toFault } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
 import { createCutter, type Cutter, firstLine, localName, MAX_CASES, toMs, tooManyCases } from "./text.ts";
+import { FAILURES, SKIPS } from "./junit_outcome.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
 type Node = Bun.XML.Node;
@@ -48,9 +49,9 @@ function readTest(test: Node, file: string, unknown: UnknownResults, cutter: Cut
   const { name = "", duration } = test.attributes;
   const outcomes = elementsOf(test).map((node) => {
     const word = localName(node.name);
-    const isKnown = Object.hasOwn(OUTCOMES, word);
-    if (!isKnown) unknown.count(word);
-    return { node, ...(isKnown ? OUTCOMES[word]! : { status: "failed" as const }) };
+    const known = Object.hasOwn(OUTCOMES, word) ? OUTCOMES[word] : SKIPS.has(word) ? OUTCOMES.skipped : undefined;
+    if (!known && !FAILURES.has(word)) unknown.count(word);
+    return { node, ...(known ?? { status: "failed" as const }) };
   });
   const outcome = outcomes.find(({ status }) => status === "failed") ?? outcomes[0];
   const texts = outcomes.map(({ node }) => textBelow(node)).filter(Boolean);

@@ -1,8 +1,8 @@
 /** A file of a report as text, and what its beginning shows. */
 
 import { toStorable } from "../schema/fields.ts";
-import { parseJson } from "./json.ts";
-import { isJsonLines } from "./json_lines.ts";
+import { firstDocumentEnd, isFollowed, parseJson } from "./json.ts";
+import { isJsonLines, parseLine } from "./json_lines.ts";
 import { binaryKind, jsonKind, textKind, xmlKind } from "./refusals.ts";
 import { ReportError } from "./report.ts";
 import { isSubunit } from "./subunit_packets.ts";
@@ -19,11 +19,14 @@ export type Source = {
   json: unknown;
   /** Why it is not JSON, when it begins like JSON. */
   fault: ReportError | null;
+  /** The JSON document that the text begins with, and where it ends, when more follows it. */
+  document: { json: unknown; end: number } | null;
   /** Whether `text` and `json` have U+FFFD in place of NUL, which no JSON may hold as it is; XML is cleaned by its reader. */
   hadNul: boolean;
 };
 
-export const NO_TEXT: Source = { text: "", binary: null, root: null, json: undefined, fault: null, hadNul: false };
+const NO_JSON = { json: undefined, fault: null, document: null };
+export const NO_TEXT: Source = { text: "", binary: null, root: null, ...NO_JSON, hadNul: false };
 
 /** Returns null for a format that is no text. */
 export function toText(bytes: Uint8Array): string | null {
@@ -42,21 +45,42 @@ export function toSource(raw: string): Source {
     const name = /^<!doctype\s+html/i.test(doctype ?? "") ? "html" : root && localName(root);
     return { ...NO_TEXT, text: raw, root: name };
   }
-  const plain = raw.includes("\0") ? toStorable(raw) : raw;
-  const source: Source = { ...NO_TEXT, text: plain.trimStart(), hadNul: plain !== raw };
+  const hadNul = raw.includes("\0");
+  const stored = hadNul ? toStorable(raw) : raw;
+  // Patterns of lines know one end of a line.
+  const plain = stored.includes("\r\n") ? stored.replaceAll("\r\n", "\n") : stored;
+  const source: Source = { ...NO_TEXT, text: plain.trimStart(), hadNul };
   if (!start.startsWith("{") && !start.startsWith("[")) return source;
-  if (isJsonLines(source.text))
-    return { ...source, fault: new ReportError("malformed JSON at line 2: there is more after its end") };
+  const { text } = source;
+  if (isJsonLines(text)) {
+    const end = text.indexOf("\n");
+    const fault = new ReportError("malformed JSON at line 2: there is more after its end");
+    return { ...source, fault, document: { json: parseLine(text.slice(0, end)), end } };
+  }
   try {
     return { ...source, json: parseJson(plain) };
   } catch (error) {
-    return { ...source, fault: error as ReportError };
+    const end = isFollowed(error as ReportError) ? firstDocumentEnd(text) : null;
+    const document = end === null ? null : { json: parseJson(text.slice(0, end)), end };
+    return { ...source, fault: error as ReportError, document };
   }
 }
 
+/** The document that the text begins with, as if it were all of it; null if it is not JSON, or nothing follows. */
+export const firstDocument = (source: Source): Source | null =>
+  source.document && {
+    ...source,
+    text: source.text.slice(0, source.document.end),
+    json: source.document.json,
+    fault: null,
+  };
+
 /** Says what the file is instead of a report. */
-export function toRefusal({ text, root, json, fault }: Source): string {
-  if (fault) return jsonLines(text) ?? fault.message;
+export function toRefusal({ text, root, json, fault, document }: Source): string {
+  // One JSON object per line is not malformed JSON.
+  if (fault && document && text.startsWith("{") && text[document.end + 1] === "{")
+    return `it is JSON lines of no known format, the first ${tellKeys(document.json as object)}`;
+  if (fault) return fault.message;
   if (json !== undefined) {
     const kind = jsonKind(json);
     if (kind) return `it is ${kind}, not a test report`;
@@ -78,17 +102,6 @@ function tellKeys(json: object): string {
   const some = keys.slice(0, 8).map((key) => JSON.stringify(cut(key, 40)));
   const rest = keys.length > 8 ? ` and ${keys.length - 8} more` : "";
   return keys.length > 0 ? `with the keys ${some.join(", ")}${rest}` : "with no keys";
-}
-
-/** One JSON object per line is not malformed JSON, and a refusal should not say so. */
-function jsonLines(text: string): string | null {
-  const [first = "", second = ""] = text.slice(0, 10_000).split("\n");
-  if (!first.startsWith("{") || !second.startsWith("{")) return null;
-  try {
-    return `it is JSON lines of no known format, the first ${tellKeys(JSON.parse(first))}`;
-  } catch {
-    return null;
-  }
 }
 
 export function needJson({ json, fault }: Source): unknown {

@@ -48,20 +48,21 @@ export function readTap(written: string): Report {
   const levels: Level[] = [{ indent: 0, points: [], owned: true, subtest: "", plans: [] }];
   const { points: top, plans } = levels[0]!;
   // tape names its tests in comments; those of other producers are output.
-  const isGrouped = /^TAP version 13\r?\n# (?!Subtest)/i.test(text) && !/^ *# Subtest/m.test(text);
+  const isGrouped = /^TAP version 13\n# (?!Subtest)/i.test(text) && !/^ *# Subtest/m.test(text);
   const isTap = /^\s*K?TAP version/i.test(text);
   // Deno names the file of its tests so, and GLib what went wrong, in comments above them.
-  const isDeno = /^TAP version 14\r?\n# \.{0,2}\//.test(text);
-  const isGlib = /^(?:TAP version 1\d\r?\n)?# random seed: /.test(text);
+  const isDeno = /^TAP version 14\n# \.{0,2}\//.test(text);
+  const isGlib = /^(?:TAP version 1\d\n)?# random seed: /.test(text);
+  // The kernel's tests print what they say above their point.
+  const isKernel = /^# selftests: /m.test(text);
   const state = { group: "", file: null as string | null, skip: "", bail: "", above: [] as string[] };
   let [durationMs, count, bailed] = [null as number | null, 0, false];
   let last: Point | null = null;
   let yaml: string | null = null;
-  for (const raw of linesOf(text)) {
-    const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
+  for (const line of linesOf(text)) {
     const plain = line.trimStart();
     const indent = line.length - plain.length;
-    const isPoint = indent % 4 === 0 && /^(?:not )?ok(?=[\s#-]|$)/.test(plain);
+    const isPoint = indent % 4 === 0 && /^(?:not )?ok(?=[\s#-]|$)(?! {2}\t)/.test(plain);
     if (yaml !== null && last) {
       // A block may be invalid and a text in it begin anywhere; only a numbered point further out ends it early.
       if (!isPoint || indent >= yaml.length || !/ok \d/.test(plain)) {
@@ -76,7 +77,9 @@ export function readTap(written: string): Report {
     if (isPoint) {
       if (++count > MAX_CASES) throw tooManyCases();
       last = { ...toPoint(plain, state.group), file: state.file };
-      if (isGlib) Object.assign(last, nameOfGlib(last), { diagnostics: state.above.splice(0) });
+      if (isGlib || isKernel)
+        Object.assign(last, isGlib && nameOfGlib(last), { diagnostics: last.ok ? [] : state.above });
+      state.above = [];
       place(levels, indent, last);
     } else if (plan) {
       if (indent === 0) state.skip = plan[2] ?? "";
@@ -93,7 +96,7 @@ export function readTap(written: string): Report {
       if (comment.startsWith("Subtest:")) enter(levels, indent).subtest = comment.slice(8).trim();
       else if (isGrouped && indent === 0) state.group = comment.replace(/^(?:TODO|SKIP) /, "");
       else if (isDeno && indent === 0 && isFile(comment)) state.file = clean(comment.replace(/^\.\//, ""));
-      else if (isGlib && /^[\w-]*ERROR:/.test(comment)) state.above.push(comment);
+      else if ((isKernel && indent === 0) || (isGlib && /^[\w-]*ERROR:/.test(comment))) state.above.push(comment);
       else if (last && !last.ok && !TOTALS.test(comment)) last.diagnostics.push(plain.replace(/^# ?/, ""));
       if (comment.startsWith("Subtest:") || TOTALS.test(comment)) last = null;
     } else if (plain === "}" && closeBlock(levels, indent)) last = null;
@@ -101,7 +104,7 @@ export function readTap(written: string): Report {
   }
   if (count === 0 && plans.length === 0 && !bailed && !isTap) throw new ReportError("none of its lines is TAP");
   // node numbers a file that tells no tests by its place among the files.
-  if (/^# cancelled \d+\r?$/m.test(text)) for (const point of top) point.number = 0;
+  if (/^# cancelled \d+$/m.test(text)) for (const point of top) point.number = 0;
   const mismatch = toBreak(levels, isTap && /\{\s*$/.test(text)) ?? toMismatch(levels[0]!);
   close(levels);
   dropTimes(top);
@@ -200,11 +203,15 @@ function toPoint(line: string, group: string): Point {
     if (time === undefined) timedOut = true;
     else durationMs = toMs(Number(time) * (unit === "ms" ? 1 : 1000));
   }
-  const directive = /(?:^|\s)#\s*(?:(skip)\S*|todo\b:?)(.*)/i.exec(name);
+  const ended = KERNEL.exec(name);
+  if (ended) name = name.slice(0, ended.index);
+  timedOut ||= ended?.[1]!.startsWith("TIMEOUT") === true;
+  const directive = /(?:^|\s)#\s*(?:(skip)\S*|todo\b:?|xfail\b)(.*)/i.exec(name);
   if (directive) name = name.slice(0, directive.index);
-  let reason = directive?.[2]?.trim() ?? "";
+  let reason = directive?.[2]?.trim() ?? ended?.[1] ?? "";
   // QUnit and Busted write the name behind it; Perl, whose word is in small letters, the reason.
-  const isName = name.trim() === "" && /^#\s*(?:SKIP|TODO)\s/.test(directive?.[0].trimStart() ?? "") && reason !== "-";
+  const isName =
+    name.trim() === "" && /^#\s*(?:SKIP|TODO|XFAIL)\s/.test(directive?.[0].trimStart() ?? "") && reason !== "-";
   if (isName) [name, reason] = [reason, ""];
   return {
     number: Number(number),
@@ -223,6 +230,9 @@ function toPoint(line: string, group: string): Point {
     children: [],
   };
 }
+
+/** How a program of the kernel's tests has ended. */
+const KERNEL = /(?:^|\s)#\s*(exit=\d+|(?:TIMEOUT|ERROR|XPASS)\b.*)$/;
 
 const TAIL = /(?:^|\s)# ?(?:(?:time=|in )(\d+(?:\.\d+)?) ?(ms|s|sec)|timeout after \d+ ?s)$/;
 

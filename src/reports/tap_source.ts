@@ -5,19 +5,22 @@ import { linesOf } from "./text.ts";
 /** The beginning of plain TAP: tests may print comments and empty lines before it. "ok", two spaces and a tab is go's. */
 const PLAIN =
   /^(?:[ \t]*#.*\n|[ \t\r]*\n){0,1000}[ \t]*(?:K?TAP version 1\d?\b|1\.\.\d+|(?:not )?ok\b(?! {2}\t)|Bail out!)/i;
-/** Lines of other programs that may come before a version or a plan, such as "> shop@1.0.0 test". */
-const MAX_PRELUDE_LINES = 1_000;
-const START = /^(?:K?TAP version \d+|1\.\.\d+)\s*$/i;
+/** Lines of other programs may come before a version or a plan, such as "> shop@1.0.0 test". */
+const START = /^(?:.*\n){1,1000}?(?=(?:K?TAP version \d+|1\.\.\d+)[ \t]*(?:\n|$))/i;
 const POINT = /^[ \t]*(?:not )?ok\b/m;
 
-/** The line with which prove announces a file: "t/cart.t .. ", or "t/db.t .. skipped: no database". */
-const HEADER = /^(?:\[\d\d:\d\d:\d\d\] )?(\S+) \.\.+ ?(?:skipped: (.*)|skipped)?$/;
+/**
+ * The line with which prove announces a file: "t/cart.t .. ", or "t/db.t .. skipped: no database". A name without folder and
+ * ending is a file only with two dots and a blank: "Connecting ..." is what a program prints.
+ */
+const HEADER =
+  /^(?:\[\d\d:\d\d:\d\d\] )?(?!\S*:\/\/)((?=\S*[\\/]|\S*\.\w{1,10} )[^\s#]\S*(?= \.\.+ ?(?:skipped|$))|[^\s#]\S*(?= \.\. $)) \.\.+ ?(?:skipped: (.*)|skipped)?$/;
 /** The word with which prove ends a file, with its time where that was asked for. */
 const PASSED = /^ok(?:\s+\d+ ms\b.*)?$/;
 const FAILED = /^(?:Dubious, test returned \d|Failed \d+\/\d+ subtests|No subtests run)/;
-const SUMMARY =
-  /^(?:\[\d\d:\d\d:\d\d\]|Test Summary Report|All tests successful\.|Files=\d+, Tests=\d+,.*|Result: \w+)$/;
+const SUMMARY = /^(?:\[\d\d:\d\d:\d\d\]|All tests successful\.)$/;
 const RESULT = /^Result: (?:PASS|FAIL|NOTESTS)\s*$/m;
+export { HEADER as PROVE_HEADER, RESULT as PROVE_RESULT };
 
 /** Whether the text begins as TAP does, without lines of other programs before it. */
 export const isPlainTap = (text: string): boolean => PLAIN.test(text);
@@ -26,26 +29,18 @@ export const isPlainTap = (text: string): boolean => PLAIN.test(text);
 export const isTap = (text: string): boolean => isPlainTap(text) || isProve(text) || preludeEnd(text) > 0;
 
 /** prove announces its files and prints the tests of each below, unless all are skipped. */
-const isProve = (text: string): boolean =>
-  text.includes(" ..") &&
-  (POINT.test(text) || RESULT.test(text)) &&
-  linesOf(text).some((line) => HEADER.test(trimEnd(line)));
-
-const trimEnd = (line: string): string => (line.endsWith("\r") ? line.slice(0, -1) : line);
+export const isProve = (text: string): boolean =>
+  text.includes(" ..") && (POINT.test(text) || RESULT.test(text)) && linesOf(text).some((line) => HEADER.test(line));
 
 /** Returns where the version or the plan begins, if other lines come before it and a test comes after it, else 0. */
 function preludeEnd(text: string): number {
-  for (let at = 0, count = 0; at !== -1 && at < text.length && count < MAX_PRELUDE_LINES; count++) {
-    const end = text.indexOf("\n", at);
-    if (START.test(text.slice(at, end === -1 ? text.length : end))) return POINT.test(text.slice(at)) ? at : 0;
-    at = end === -1 ? -1 : end + 1;
-  }
-  return 0;
+  const [before = ""] = START.exec(text) ?? [];
+  return POINT.test(text.slice(before.length)) ? before.length : 0;
 }
 
 /** Returns plain TAP, in which subtests are indented by four spaces and each file of prove is a subtest. */
 export function toPlainTap(text: string): string {
-  if (isProve(text)) return fromProve(linesOf(text).map(trimEnd));
+  if (isProve(text)) return fromProve(linesOf(text));
   const plain = isPlainTap(text) ? text : text.slice(preludeEnd(text));
   return /^\s*KTAP version/i.test(plain) && /^ {2}\S/m.test(plain) ? fromKtap(plain) : plain;
 }
@@ -56,19 +51,31 @@ const fromKtap = (text: string): string =>
 
 type ProveFile = { name: string; skipped: string | undefined; lines: string[] };
 
+/** The output of one run, or of several: each ends with a line of totals and a result. */
 function fromProve(lines: string[]): string {
   const files: ProveFile[] = [];
+  const strays: string[] = [];
+  let planned = 0;
+  let place: "outside" | "file" | "summary" = "outside";
   for (const line of lines) {
     const header = HEADER.exec(line);
-    if (header)
+    if (header) {
       files.push({ name: header[1]!, skipped: line.endsWith(" ") ? undefined : (header[2] ?? ""), lines: [] });
-    else if (/^Test Summary Report$/.test(line)) break;
-    else if (!SUMMARY.test(line)) files.at(-1)?.lines.push(line);
+      place = "file";
+    } else if (RESULT.test(line)) place = "outside";
+    else if (line === "Test Summary Report") place = "summary";
+    else if (FILES.test(line)) planned += Number(FILES.exec(line)![1]);
+    else if (place === "file" && !SUMMARY.test(line)) files.at(-1)!.lines.push(line);
+    // No file of prove holds it, so the plan cannot be kept.
+    else if (place === "outside" && STRAY.test(line)) strays.push(line);
   }
   const subtests = files.flatMap((file, index) => fromProveFile(file, index + 1));
-  const end = lines.some((line) => RESULT.test(line)) ? [] : ["Bail out! The output of prove has no result"];
-  return [`1..${files.length}`, ...subtests, ...end].join("\n");
+  const end = place === "outside" ? [] : ["Bail out! The output of prove has no result"];
+  return [`1..${planned || files.length}`, ...strays, ...subtests, ...end].join("\n");
 }
+
+const FILES = /^Files=(\d{1,7}), Tests=\d+,/;
+const STRAY = /^(?:not ok\b|ok \d)/;
 
 /** A file that prove ended with no word has no end: the run broke off inside it. */
 function fromProveFile({ name, skipped, lines }: ProveFile, number: number): string[] {

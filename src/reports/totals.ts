@@ -1,7 +1,7 @@
 /** What JUnit suites declare of themselves, compared with what has been found in them: totals, and failures of their own. */
 
 import { FAULT } from "./fields.ts";
-import type { CaseStatus } from "./report.ts";
+import type { CaseStatus, ReportedCase } from "./report.ts";
 import { cut, describeTotals, plural } from "./text.ts";
 
 type Counted = { tests: number; failed: number; skipped: number };
@@ -29,6 +29,8 @@ export type SuiteTotals = {
   declaredInside: number;
   /** Failures counted in `all` that suites declare and no test case shows: they stand until the root has ended. */
   unshown: number;
+  /** Cases that passed as far as known words tell. */
+  odd: ReportedCase[];
 };
 
 /** Without an outer one, of what is around all roots. */
@@ -50,6 +52,7 @@ export function createTally(
     comments: 0,
     declaredInside: 0,
     unshown: 0,
+    odd: [],
   };
 }
 
@@ -60,6 +63,22 @@ export function countCase(tally: SuiteTotals, status: CaseStatus, failures: numb
     if (status !== "passed") counts[status]++;
   }
   tally.shown += Math.max(failures, status === "failed" ? 1 : 0);
+}
+
+/** Cases of unknown words have not passed where the suite declares more that have not: then they are what it declares. */
+function settleOdd({ odd, all, direct, items, shown, outer }: SuiteTotals, declared: Declared): SuiteTotals["odd"] {
+  if (odd.length === 0) return odd;
+  const lacksSkipped = (declared.skipped ?? 0) + (declared.disabled ?? 0) > all.skipped;
+  const status = (declared.failed ?? 0) > shown ? "failed" : lacksSkipped ? "skipped" : null;
+  if (status === null) {
+    outer?.odd.push(...odd);
+    return [];
+  }
+  const message = `The totals of its suite count it as ${status}`;
+  for (const one of odd)
+    Object.assign(one, { status, kind: status === "failed" ? "failure" : null, message: one.message ?? message });
+  for (const counts of [all, direct, items]) counts[status] += odd.length;
+  return odd;
 }
 
 /** A failure of the suite itself, outside of any case. */
@@ -124,6 +143,8 @@ export function createTotals() {
     /** Returns the failures that no test case shows: of a suite that has ended, and with a root those of the suites in it. */
     finish(tally: SuiteTotals, toPlace: () => FaultPlace): PlacedFault[] {
       const declared = toDeclared(tally);
+      const settledOdd = settleOdd(tally, declared).filter(({ status }) => status === "failed");
+      tally.shown += settledOdd.length;
       const settled = isTop(tally) ? settle(tally, declared) : [];
       warn(tally, declared);
       const placed = toFaults(tally, declared).map((fault) => ({ ...fault, ...toPlace() }));
@@ -168,12 +189,17 @@ function tellDisagreement(tally: SuiteTotals, { disabled, ...declared }: Declare
   // Some producers count what is disabled among the skipped, some beside them.
   const together = (declared.skipped ?? 0) + (disabled ?? 0);
   const skipped = declared.skipped !== null && together === all.skipped ? together : declared.skipped;
+  // pytest counts subtests that passed, and writes none of them. TestNG does not count tests that were skipped.
+  const isBeside = (key: keyof Counted, value: number) =>
+    (tally.name === "pytest" && value > all[key]) ||
+    (key === "tests" && tally.attributes.ignored !== undefined && value === all.tests - all.skipped);
   const isSo = (key: keyof Counted, value: number | null) =>
-    value === null || [all, direct, items].some((counts) => counts[key] === value);
+    value === null || [all, direct, items].some((counts) => counts[key] === value) || isBeside(key, value);
   // Some count failed tests, some each of their failures, some those of tests that are to be done.
   const failed = declared.failed ?? all.failed;
   if (isSo("tests", declared.tests) && isSo("skipped", skipped)) {
-    if (isSo("failed", failed) || (failed >= all.failed && failed <= shown)) return null;
+    if ([all, direct, items].some((counts) => counts.failed === failed) || (failed >= all.failed && failed <= shown))
+      return null;
   }
   return describeTotals(toSubject(tally), { ...declared, skipped }, all);
 }

@@ -141,10 +141,13 @@ function readFaults(summary: Node, cases: ReportedCase[], cutter: Cutter): Repor
   const failed = cases.filter(({ status }) => status === "failed").length;
   const outcome = summary.attributes["outcome"] ?? "";
   const infos = child(summary, "RunInfos");
-  const errors = (infos ? elementsOf(infos) : [])
-    .filter(({ attributes }) => !/^(?:Warning|Passed|Completed|Inconclusive)$/.test(attributes["outcome"] ?? ""))
-    .map((info) => textBelow(child(info, "Text")))
-    .filter((text) => text !== "" && !(failed > 0 && REPEATS.test(text)));
+  const told = (infos ? elementsOf(infos) : []).map((info) => ({
+    isError: !/^(?:Warning|Passed|Completed|Inconclusive)$/.test(info.attributes["outcome"] ?? ""),
+    text: textBelow(child(info, "Text")),
+  }));
+  const errors = told
+    .filter(({ isError, text }) => isError && text !== "" && !(failed > 0 && REPEATS.test(text)))
+    .map(({ text }) => text);
   const declared = declaredFailures(summary);
   const isFailed = /^(?:Failed|Aborted|Timeout|Error|Disconnected)$/.test(outcome);
   // A test that was aborted tells of the crash by itself.
@@ -155,8 +158,10 @@ function readFaults(summary: Node, cases: ReportedCase[], cutter: Cutter): Repor
     return [toFault(cutter, { name: "(test run failed)", kind, message: firstLine(stack), stack })];
   }
   if (isFailed && failed === 0) {
-    const message = `The outcome of the run is ${outcome}, but none of its tests failed`;
-    return [toFault(cutter, { name: "(test run failed)", kind: toKind(outcome), message })];
+    const stack = told.map(({ text }) => text).join("\n");
+    const reason = stack === "" ? ", but none of its tests failed" : `: ${firstLine(stack)}`;
+    const message = `The outcome of the run is ${outcome}${reason}`;
+    return [toFault(cutter, { name: "(test run failed)", kind: toKind(outcome), message, stack })];
   }
   if (declared === null || declared <= failed) return [];
   return [

@@ -51,6 +51,14 @@ describe("reports", () => {
     expect(await list(project)).toEqual([expect.objectContaining({ key: "w-1", branch: "main", commit: "def5678" })]);
   });
 
+  test("are read from where they begin, behind the lines of other programs", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder({ "r.txt": `> npm test\n\n${junit("pf", "a")}` });
+    const { output, errors } = await upload(project, ["r.txt", "--task", "unit"], { folder });
+    expect(errors).toContain('In "r.txt" a report begins at line 3: it is read from there');
+    expect(output).toContain("1 passed, 1 failed");
+  });
+
   test("say where they ran, and options win", async () => {
     const ranOn = async (options: string[], variables: Variables) => {
       const project = await addProject(acme);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ReportedCase } from "../../src/reports/report.ts";
-import { read, readFixture } from "./reading.ts";
+import { inShort, read, readFixture } from "./reading.ts";
 
 const suite = (inner: string, attributes = 'name="s"') => `<testsuite ${attributes}>${inner}</testsuite>`;
 const one = (inner: string, attributes = 'name="a"'): ReportedCase =>
@@ -325,5 +325,52 @@ describe("what one tool alone writes", () => {
     const skip = '<properties><property name="skip" value="true"/></properties>';
     expect(one(skip, 'name="a"').status).toBe("passed");
     expect(one(`${skip}<failure/>`, 'name="a" id="1"').status).toBe("failed");
+  });
+});
+
+describe("words for the end of a test, as elements and attributes", () => {
+  const test1 = (inside: string, attributes = "") => `<testcase name="x"${attributes}>${inside}</testcase>`;
+  const statusOf = (testcase: string, totals = "") => {
+    const { cases, warnings } = read(`<testsuite name="s"${totals}>${testcase}</testsuite>`);
+    return [...cases.map(({ status }) => status), ...warnings];
+  };
+
+  test.each(["skipped", "ignored", "disabled", "skip", "notrun", "pending", "todo"])("<%s/> is skipped", (word) => {
+    expect(statusOf(test1(`<${word}/>`))).toEqual(["skipped"]);
+  });
+
+  test.each(["failure", "failed", "fail", "error", "exception", "timeout"])("<%s/> is failed", (word) => {
+    expect(statusOf(test1(`<${word} message="m"/>`))).toEqual(["failed"]);
+  });
+
+  test.each([
+    ['result="failed"', "failed"],
+    ['status="BROKEN"', "failed"],
+    ['status="run" result="completed"', "passed"],
+    ['result="not_run"', "skipped"],
+    ['success="false"', "failed"],
+    ['skipped="true"', "skipped"],
+  ])("%s is %s", (attributes, expected) => expect(statusOf(test1("", ` ${attributes}`))).toEqual([expected]));
+
+  test("an unknown one is a warning, and what the totals say of it", () => {
+    const warning = "is unknown: 1 test case passed unless the totals say otherwise";
+    const odd = test1("<broke/>");
+    expect(statusOf(odd)).toEqual(["passed", `The element <broke> ${warning}`]);
+    expect(statusOf(odd, ' tests="1" failures="1"')).toEqual(["failed", `The element <broke> ${warning}`]);
+    expect(statusOf(test1("", ' status="odd"'), ' tests="1" skipped="1"')).toEqual([
+      "skipped",
+      `The status "odd" ${warning}`,
+    ]);
+    const outer = `<testsuites tests="3" failures="2"><testsuite>${odd}${test1("<failure/>")}${test1("")}</testsuite></testsuites>`;
+    expect(inShort(read(outer))).toEqual(["failed failure: x", "failed failure: x", "passed: x"]);
+  });
+
+  test("TestNG does not count skipped tests, and pytest counts subtests", () => {
+    const skipped = test1("<ignored/>");
+    expect(statusOf(test1("") + skipped, ' tests="1" skipped="1" ignored="1"')).toEqual(["passed", "skipped"]);
+    expect(
+      read(`<testsuites><testsuite name="pytest" tests="5" failures="0">${test1("")}</testsuite></testsuites>`)
+        .warnings,
+    ).toEqual([]);
   });
 });

@@ -13,6 +13,11 @@ test("a test has the same identity as in Mocha's JSON", () => {
   expect([now.suite, now.name, now.file]).toEqual([old.suite, old.name, old.file]);
 });
 
+test("before version 4 one suite holds all", () => {
+  const suites = { title: "", suites: [{ title: "s", tests: [{ title: "a", state: "failed", err: {} }], suites: [] }] };
+  expect(inShort(read({ stats: { testsRegistered: 1, failures: 1 }, suites }))).toEqual(["failed failure: s > a"]);
+});
+
 describe("a test", () => {
   test.each([
     [{ state: "passed" }, "passed"],

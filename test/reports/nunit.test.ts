@@ -104,3 +104,22 @@ test('an inconclusive suite of version 2 is green, though it has success="False"
   const inconclusive = `<test-case name="a" executed="True" result="Inconclusive" success="False"/>`;
   expect(inShort(version2("", inconclusive, `result="Inconclusive" success="False"`))).toEqual(["skipped: Acme > a"]);
 });
+
+test("Pester's files are no suites, and the names of before move along", () => {
+  const suite = (name: string, inside: string, type = "TestFixture") =>
+    `<test-suite type="${type}" name="${name}"><results>${inside}</results></test-suite>`;
+  const passed = (name: string) => `<test-case name="${name}" executed="True" success="True" result="Success"/>`;
+  const file = "D:\\a\\shop\\shop\\tests\\Cart.Tests.ps1";
+  const blocks = suite("Cart", passed("Cart.adds") + suite("Cart.price", passed("Cart.price 1"), "ParameterizedTest"));
+  const inner = suite("Cart", suite("Cart.discounts", passed("Cart.discounts.halves")));
+  const { cases } = read(`<test-results>${suite("Pester", suite(file, blocks + inner))}</test-results>`);
+  expect(cases.map(({ suite, name }) => [suite, name])).toEqual([
+    ["Cart", "adds"],
+    ["Cart", "price 1"],
+    ["Cart.discounts", "halves"],
+  ]);
+  expect(cases[0]).toMatchObject({
+    file: "D:/a/shop/shop/tests/Cart.Tests.ps1",
+    formerName: { suite: `Pester.${file}.Cart`, name: "Cart.adds", file: null },
+  });
+});

@@ -80,6 +80,28 @@ describe("what is not a test report is refused by what it is", () => {
     ["it is an Istanbul coverage report, not a test report", `{"/a.js":{"statementMap":{},"fnMap":{}}}`],
     ["it is an Istanbul coverage summary, not a test report", `{"total":{"lines":{},"statements":{}}}`],
     ["it is a SARIF report, not a test report", `{"version":"2.1.0","runs":[]}`],
+    ["it is an ESLint report, not a test report", `[{"filePath":"/a.js","messages":[],"errorCount":0}]`],
+    [
+      "it is SonarQube's generic coverage, not a test report",
+      `<coverage version="1"><file path="a.js"><lineToCover lineNumber="1" covered="true"/></file></coverage>`,
+    ],
+    [
+      "it is results of JMeter, not a test report",
+      `<testResults version="1.2"><httpSample t="1" s="true"/></testResults>`,
+    ],
+    ["it is results of JMeter, not a test report", "timeStamp,elapsed,label,responseCode\n1,2,a,200\n"],
+    [
+      "it is data of a generated Allure report (send allure-results), not a test report",
+      `{"uid":"a","name":"suites","children":[]}`,
+    ],
+    [
+      "it is PHPUnit's configuration (phpunit.xml), not a test report",
+      `<phpunit bootstrap="vendor/autoload.php"><testsuites><testsuite name="unit"/></testsuites></phpunit>`,
+    ],
+    [
+      "it is the output of go test -v of Go before version 1.5, not a test report",
+      "=== RUN TestA\n--- PASS: TestA (0.00s)\nPASS\nok  \tp\t0.01s\n",
+    ],
     ["it is XML of no known format, with the root <toString>", "<a:toString/>"],
     [`it is JSON of no known format, with the keys "__proto__", "b"`, `{"__proto__":1,"b":2}`],
     ["it is JSON of no known format, with no keys", "{}"],
@@ -208,6 +230,11 @@ describe("a document of another format with the root of a known one is refused b
       'no result of its "testResults" has "assertionResults" or "testResults"',
     ],
     ["Chapters\n1..3\nare short.", "it is plain text, not a test report"],
+    ["\n> jest\n[INFO] a\n<testsuites/>", "it is plain text, not a test report; a report begins at line 4: JUnit XML"],
+    [
+      '[INFO] a\r\n{"numTotalTests":0,"testResults":[]}',
+      'malformed JSON at line 1: expected a value, found "INFO] a"; a report begins at line 2: Jest or Vitest JSON',
+    ],
   ])("%s", (text, message) => expect(refusalOf(text)).toBe(message));
 
   test.each([

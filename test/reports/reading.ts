@@ -108,19 +108,33 @@ export function silentGreens(
   whole: Uint8Array,
   positions = Array.from({ length: whole.length }, (_, position) => position),
 ): number[] {
-  const hasFailed = ({ cases, countsOnly }: Report) =>
-    cases.some(({ status }) => status === "failed") || (countsOnly?.failed ?? 0) > 0;
   const all = read(whole);
   return positions.filter((position) => {
     try {
       const found = read(whole.subarray(0, position));
-      const isLess = found.cases.length < all.cases.length || hasFailed(all);
-      return isLess && !found.partial && !hasFailed(found);
+      const isLess = found.cases.length < all.cases.length || isRed(all);
+      return isLess && !found.partial && !isRed(found);
     } catch (error) {
       if (error instanceof ReportError) return false;
       throw error;
     }
   });
+}
+
+const isRed = ({ cases, countsOnly }: Report): boolean =>
+  cases.some(({ status }) => status === "failed") || (countsOnly?.failed ?? 0) > 0;
+
+/** Whether two whole reports in one text are read as a whole and green one although something of them is lost. */
+export function isSilentTogether(first: Uint8Array, second: Uint8Array, between = "\n"): boolean {
+  const apart = [first, second].map((bytes) => read(bytes));
+  try {
+    const both = read(Buffer.concat([first, Buffer.from(between), second]));
+    const isLess = both.cases.length < apart[0]!.cases.length + apart[1]!.cases.length;
+    return (isLess || apart.some(isRed)) && !both.partial && !isRed(both);
+  } catch (error) {
+    if (error instanceof ReportError) return false;
+    throw error;
+  }
 }
 
 const ODD_TEXTS = ["", "-1", "NaN", "1e999", "__proto__", "constructor", "true", "9".repeat(400), "\u{1f680}"];

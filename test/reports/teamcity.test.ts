@@ -112,8 +112,8 @@ describe("recognition", () => {
     ).toBe("teamcity");
   });
 
-  test("between them and TAP, what comes first is meant", () => {
-    expect(formatOf(`${TAP}# x\n${toText(...passed("a"))}`)).toBe("tap");
+  test("after TAP they are a report of their own, and a line before or behind them is none", () => {
+    expect(formatOf(`${TAP}# x\n${toText(...passed("a"))}`)).toBe("mixed");
     expect(formatOf(`${toText(...passed("a"))}ok 1 - a\n`)).toBe("teamcity");
   });
 

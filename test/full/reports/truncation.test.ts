@@ -3,7 +3,8 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { ReportError } from "../../../src/reports/report.ts";
-import { read, silentGreens } from "../../reports/reading.ts";
+import { GREEN_REPORTS } from "../../reports/green_reports.ts";
+import { isSilentTogether, read, silentGreens } from "../../reports/reading.ts";
 import { WRITTEN } from "../../reports/written.ts";
 
 /**
@@ -58,4 +59,17 @@ test.each(failing)("%s", (name, bytes, cuts) => {
   const positions = positionsOf(bytes, cuts);
   const expected = (UNDETECTABLE[name] ?? []).filter((position) => positions.includes(position));
   expect(silentGreens(bytes, positions)).toEqual(expected);
+});
+
+test("two reports of any two formats in one text are both read, or refused", () => {
+  const reports = Object.entries({ ...GREEN_REPORTS, ...WRITTEN }).map(([name, text]) => ({
+    name,
+    bytes: Buffer.from(text),
+  }));
+  const silent = reports.flatMap((first) =>
+    reports
+      .filter((second) => second !== first && isSilentTogether(first.bytes, second.bytes, "\n$ npm test\n"))
+      .map((second) => `${first.name}, then ${second.name}`),
+  );
+  expect(silent).toEqual([]);
 });

@@ -1,0 +1,229 @@
+/** Splits a text that holds several reports, one after the other: what the reader of one leaves out may be another one. */
+
+import { isGoText } from "./go_text.ts";
+import { type Reader, READERS } from "./readers.ts";
+import { type Report, ReportError } from "./report.ts";
+import { firstDocument, type Source, toSource } from "./source.ts";
+import { isPlainTap, isProve, PROVE_HEADER, PROVE_RESULT } from "./tap_source.ts";
+import { cut, firstLine, lineAt } from "./text.ts";
+
+/** A report within a text. `kind` is the format, or one of the forms of a format that look different. */
+type Piece = { from: number; reader: Reader; kind: string; source: Source };
+type ReadPiece = { line: number; report: Report };
+type Read = (reader: Reader, source: Source) => Report;
+
+/** The lines that only a report begins with, each with its kind. The text is at the beginning of a line. */
+const BEGINNINGS: [kind: string, pattern: string][] = [
+  ["tap", String.raw`K?TAP version \d|1\.\.\d+[ \t]*(?:$|#)|not ok\b|ok \d+(?: -|[ \t]*$)`],
+  ["prove", PROVE_HEADER.source.slice(1)],
+  ["go_text", String.raw`=== RUN {3}\S`],
+  ["teamcity", String.raw`##teamcity\[test`],
+  [
+    "xml",
+    String.raw`<\?xml\s|<(?:\w+:)?(?:testsuites?|testrun|TestRun|test-run|test-results|assembl(?:y|ies)|robot|doctest|testng-results|Site|TestLog|TestResult|Catch2TestRun|Catch|testExecutions|unitTest)[\s>/]`,
+  ],
+  ["json", String.raw`[{[]`],
+];
+const BEGINNING = new RegExp(`^(?:${BEGINNINGS.map(([kind, pattern]) => `(?<${kind}>${pattern})`).join("|")})`, "gm");
+
+/** What tells an event of JSON lines, by the kinds. */
+const EVENTS: [kind: string, pattern: RegExp][] = [
+  ["go_json", /^\{.*"Action":"/],
+  ["libtest", /^\{ ?"type": ?"(?:suite|test|bench)", ?"(?:event|name)":/],
+  ["dart", /^\{"suite":\{|^\{.*"(?:protocolVersion|testID|suiteID|groupIDs)":/],
+  ["pytest_reportlog", /"\$report_type":/],
+  ["swift_testing", /^\{(?=.*"kind":).*"payload":/],
+  ["cucumber_messages", /^\{"(?:meta|source|gherkinDocument|pickle|hook|testRun\w+|testCase\w*|testStep\w+)":/],
+];
+/** A key that a JSON document of a report begins with, or has near its beginning. */
+const DOCUMENT =
+  /^\[\s*\{|^\{\s*"(?:config|collection|results|run|taskSlug|created)"|"(?:testResults|num\w+Tests|num\w+TestSuites|suites|stats|reportFormat|tests|testNodes|exitcode|examples|elements|uuid|failed)"\s*:/;
+const HEAD = 1_000;
+
+/** Characters that may be read on trial: so many times the text, and some more for a small one. To look at them takes a part of that. */
+const MAX_READINGS = 4;
+const MIN_TRIAL_CHARACTERS = 1_000_000;
+const LOOKS_PER_READING = 4;
+type Trials = { left: number };
+
+/**
+ * Reads all reports in a text, of which `reader` recognises the whole or the beginning. Lines of other programs may stand
+ * between them.
+ */
+export function readParts(text: string, reader: Reader, source: Source, read: Read): ReadPiece[] {
+  const trials = { left: MIN_TRIAL_CHARACTERS + MAX_READINGS * text.length };
+  const whole = toPiece(0, reader, source);
+  const first = isExact(source) ? null : firstPiece(text);
+  let pieces: ReadPiece[] = [];
+  // The lines before a report, which its reader passes over, may be a report of another format.
+  if (first && first.kind !== whole.kind) pieces = split(text, first, read, trials);
+  if (pieces.length < 2) pieces = split(text, whole, read, trials);
+  if (trials.left >= 0) return pieces;
+  if (pieces.length > 1) throw new ReportError("it holds too many reports one after the other: send a file for each");
+  pieces[0]!.report.warnings.push("It holds many lines that reports of other formats begin with: these are not read");
+  return pieces;
+}
+
+/** The reader of a text, or of the JSON document that it begins with. */
+export function recogniseSource(source: Source): { reader: Reader; source: Source } | null {
+  const document = firstDocument(source);
+  const [byText, byDocument] = [source, document].map((one) => one && READERS.find(({ recognise }) => recognise(one)));
+  if (byDocument && byDocument !== byText) return { reader: byDocument, source: document! };
+  return byText ? { reader: byText, source } : null;
+}
+
+/** Where a report begins in a text that no reader recognises: the line, counted from 1, and the title of its format. */
+export function findBeginning(text: string): { at: number; line: number; title: string } | null {
+  const first = firstPiece(text);
+  return first && { at: first.from, line: lineAt(text, first.from), title: first.reader.title };
+}
+
+/** Lines that begin like a report, of which the first one that begins one is looked for. */
+const MAX_TRIED_LINES = 20;
+
+function firstPiece(text: string): Piece | null {
+  let tried = 0;
+  for (const [at, kind] of beginnings(text, 0, "")) {
+    const piece = pieceAt(text, at, kind);
+    if (piece || ++tried === MAX_TRIED_LINES) return piece;
+  }
+  return null;
+}
+
+function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiece[] {
+  const { from, reader, kind, source } = piece;
+  const line = lineAt(text, from);
+  const tryRead = (to?: number): Report | null =>
+    orNull(() => read(reader, to === undefined || source.json ? source : toSource(text.slice(from, to))), true);
+  let all: Report | null | undefined;
+  const isUnbroken = () => (all ??= tryRead())?.partial === false;
+  for (const [at, nextKind] of beginnings(text, from + minLength(piece), kind)) {
+    trials.left -= (text.length - at) / LOOKS_PER_READING;
+    if (trials.left < 0) break;
+    const next = pieceAt(text, at, nextKind);
+    // Readers of lines go on, and that of JUnit knows further roots, as long as nothing stands between them.
+    const isRead = source.json === undefined && (source.root === null || (kind === "junit" && isUnbroken()));
+    if (!next || (next.kind === kind && isRead)) continue;
+    trials.left -= at - from;
+    const before = tryRead(at);
+    if (before === null) continue;
+    const isSure = isExact(source) && isWhole(before);
+    let rest = isWhole(before) ? orNull(() => split(text, next, read, trials), !isSure) : null;
+    if (!isSure && !(rest && isWhole(rest[0]!.report))) {
+      // A document ends where its root does. Lines go on while those that follow change what is read.
+      if (all === undefined) trials.left -= text.length - from;
+      if (isExact(source) || !isSame(before, (all ??= tryRead()))) continue;
+      rest ??= split(text, next, read, trials);
+    }
+    return [{ line, report: withTrailing(before, piece, text, at) }, ...rest!];
+  }
+  const report = all ?? read(reader, source);
+  return [{ line, report: withTrailing(report, piece, text, text.length) }];
+}
+
+/** Throws the fault of a JSON document when what follows it, and is no report, may be a broken one. */
+function withTrailing(report: Report, { from, source }: Piece, text: string, to: number): Report {
+  if (source.document === null || source.json === undefined) return report;
+  const trailing = text.slice(from + source.document.end, to).trim();
+  if (trailing === "") return report;
+  if (/^[{[<]/m.test(trailing)) throw toSource(text.slice(from)).fault!;
+  const warning = `Left out the text after the end of the report: "${cut(firstLine(trailing), 100)}"`;
+  return { ...report, warnings: [warning, ...report.warnings] };
+}
+
+/** `mayFail`: what cannot be read is no report; otherwise it surely is one, and what is wrong with it is an error. */
+function orNull<T>(readIt: () => T, mayFail: boolean): T | null {
+  try {
+    return readIt();
+  } catch (error) {
+    if (error instanceof ReportError && mayFail) return null;
+    throw error;
+  }
+}
+
+const isExact = ({ root, json }: Source): boolean => root !== null || json !== undefined;
+
+const UNFINISHED = /^\((?:plan mismatch|.* did not finish)\)$/;
+
+const isWhole = ({ partial, cases }: Report): boolean =>
+  !partial && !cases.some(({ status, name }) => status === "failed" && UNFINISHED.test(name));
+
+const isSame = (one: Report, other: Report | null): boolean =>
+  other !== null &&
+  one.partial === other.partial &&
+  one.cases.length === other.cases.length &&
+  one.cases.every(
+    ({ status, name }, index) => status === other.cases[index]!.status && name === other.cases[index]!.name,
+  );
+
+function toPiece(from: number, reader: Reader, source: Source): Piece {
+  const { name } = reader;
+  const { text } = source;
+  if (name === "go") return { from, reader, source, kind: isGoText(text) ? "go_text" : "go_json" };
+  return { from, reader, source, kind: name === "tap" && !isPlainTap(text) && isProve(text) ? "prove" : name };
+}
+
+/** The report that begins there, by the line; a document tells more. */
+function pieceAt(text: string, at: number, kind: string): Piece | null {
+  return orNull(() => {
+    const source = toSource(text.slice(at));
+    if (kind === "xml" || kind === "json") {
+      const found = recogniseSource(source);
+      return found && isExact(found.source) ? toPiece(at, found.reader, found.source) : null;
+    }
+    const name = kind === "prove" ? "tap" : kind.replace(/_(?:json|text)$/, "");
+    const reader = READERS.find((one) => one.name === name)!;
+    const isReport = reader.recognise(source) && (kind !== "tap" || hasTap(source.text));
+    return isReport ? { from: at, reader, kind, source } : null;
+  }, true);
+}
+
+/** Whether it has a test of TAP, and more than an "ok", which any program may print. */
+const hasTap = (text: string): boolean =>
+  /^[ \t]*(?:not )?ok\b/m.test(text) && /^[ \t]*(?:K?TAP version|1\.\.\d+|not ok\b)/m.test(text);
+
+/** How far a report goes at least. */
+function minLength({ kind, source: { text, root, json, document } }: Piece): number {
+  if (json !== undefined) return document?.end ?? text.length;
+  if (kind === "prove") return Math.max(1, text.search(PROVE_RESULT));
+  const end = root === null ? null : new RegExp(`</(?:[\\w.-]+:)?${RegExp.escape(root)}\\s*>`).exec(text);
+  return end ? end.index + end[0].length : 1;
+}
+
+/** What the builds of tests print before their first event, which is part of the report. */
+const GO_BUILD = /^(?:# \S+(?: \[\S+\])?\n(?!#)|FAIL\t\S+ \[)/m;
+const BUILDS: Record<string, RegExp> = {
+  go_json: GO_BUILD,
+  go_text: GO_BUILD,
+  libtest: /^ +(?:Compiling|Finished|Running|Doc-tests) /m,
+};
+const MAX_GAP = 200_000;
+
+/** Where lines begin that begin a report of another kind; lines of one kind that follow each other count once. */
+function* beginnings(text: string, from: number, own: string): Generator<[number, string]> {
+  let [last, before] = [own, from];
+  const pattern = new RegExp(BEGINNING);
+  pattern.lastIndex = from;
+  for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
+    const { index } = match;
+    const gap = text.slice(Math.max(before, index - MAX_GAP), index);
+    before = index + match[0].length;
+    const kind = match.groups!.json === undefined ? nameOf(match.groups!) : jsonKindAt(text, index);
+    if (kind === null) continue;
+    // Within a file of prove there is TAP, and behind its result another report.
+    if (own === "prove" && kind === "tap") last = PROVE_RESULT.test(gap) ? own : kind;
+    if (kind !== own && (kind !== last || kind === "json"))
+      yield [index - gap.length + (BUILDS[kind]?.exec(gap)?.index ?? gap.length), kind];
+    last = kind;
+  }
+}
+
+const nameOf = (groups: Record<string, string | undefined>): string =>
+  BEGINNINGS.find(([kind]) => groups[kind] !== undefined)![0];
+
+function jsonKindAt(text: string, at: number): string | null {
+  const head = text.slice(at, at + HEAD);
+  const end = head.indexOf("\n");
+  const line = end === -1 ? head : head.slice(0, end);
+  return EVENTS.find(([, pattern]) => pattern.test(line))?.[0] ?? (DOCUMENT.test(head) ? "json" : null);
+}
