@@ -106,7 +106,8 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
   const others = units.map(({ flaky, inherited, outside }) => logSum([flaky, inherited, outside]));
   const changes = units.map(({ change }) => Math.log(c.further) + change);
   const count = units.reduce((sum, { failures, isInherited }) => sum + (isInherited ? 0 : failures.length), 0);
-  const passed = Math.max(run.tests, count) - count;
+  // Where there are fewer tests, all of them may well fail at once for a change.
+  const passed = Math.max(run.tests, MANY_AT_ONCE.tests, count) - count;
   // The surroundings seldom do the same to the next build of a branch, unless others show it as well.
   const strange = run.failures.filter(({ cause }) => !run.sightings.get(cause)?.isSpread);
   const again = strange.reduce((sum, { inARow }) => sum + inARow - 1, 0) / Math.max(1, strange.length);
