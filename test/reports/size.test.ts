@@ -5,7 +5,7 @@ import { read } from "./reading.ts";
 const ctrf = (extra: string) =>
   `{"reportFormat":"CTRF","results":{"tool":{"name":"x"},"summary":{"tests":1},"extra":[${extra}],"tests":[{"name":"a","status":"passed"}]}}`;
 
-test("JSON of so many values that they would take gigabytes is refused before they do", () => {
+test.skipIf(!isFull)("JSON of so many values that they would take gigabytes is refused before they do", () => {
   for (const value of isFull ? ["{},", "[],", "[[[]]],"] : ["{},"]) {
     const text = ctrf(`${value.repeat(36_000_000 / value.length)}0`);
     expect(() => read(text)).toThrow("it holds too many values: reading them would take more than 512 MiB");
