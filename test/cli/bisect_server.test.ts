@@ -7,6 +7,7 @@ import { createAsking, type Project } from "../asking.ts";
 import { start as startCommand, variablesOf } from "../commands.ts";
 import { createHarness, until } from "../harness.ts";
 import { createProbedRepository, startProbeRunner } from "../probing.ts";
+import { isFull } from "../depth.ts";
 
 const { ask, acme, addProject, database, url } = await createHarness();
 const log = createLog("debug", () => {}, false);
@@ -38,58 +39,69 @@ async function report(project: Project) {
   return { bug: bugReports[0].id as string, testCase: id as string };
 }
 
-test("runs the search on the runners of the server, and ends as a search on this machine", async () => {
-  const project = await addProject(acme);
-  const { bug, testCase } = await report(project);
-  const runner = await startProbeRunner({ url, project, tasks: { unit: repository.task } });
-  await until(async () => (await ask(`GET /projects/${project.project}/runners`, project)).body.data.length === 1, 30);
-  const { ended, hasEnded } = start([`${url}/projects/${project.project}/tests/${testCase}`], project);
-  await until(async () => {
-    await advanceSearches(database, undefined, undefined, log);
-    return hasEnded();
-  }, 60);
-  const { code, output, errors } = await ended;
-  expect([code, output]).toEqual([
-    0,
-    expect.stringMatching(
-      new RegExp(
-        `^${commits[BREAKS]!.slice(0, 10)} by Ada broke it: it failed there \\d of \\d times, on its parent ${commits[BREAKS - 1]!.slice(0, 10)} it passed \\d of \\d times\n  change ${BREAKS}\n  \\S+\n  adds.sh\n  number\n$`,
+test.skipIf(!isFull)(
+  "runs the search on the runners of the server, and ends as a search on this machine",
+  async () => {
+    const project = await addProject(acme);
+    const { bug, testCase } = await report(project);
+    const runner = await startProbeRunner({ url, project, tasks: { unit: repository.task } });
+    await until(
+      async () => (await ask(`GET /projects/${project.project}/runners`, project)).body.data.length === 1,
+      30,
+    );
+    const { ended, hasEnded } = start([`${url}/projects/${project.project}/tests/${testCase}`], project);
+    await until(async () => {
+      await advanceSearches(database, undefined, undefined, log);
+      return hasEnded();
+    }, 60);
+    const { code, output, errors } = await ended;
+    expect([code, output]).toEqual([
+      0,
+      expect.stringMatching(
+        new RegExp(
+          `^${commits[BREAKS]!.slice(0, 10)} by Ada broke it: it failed there \\d of \\d times, on its parent ${commits[BREAKS - 1]!.slice(0, 10)} it passed \\d of \\d times\n  change ${BREAKS}\n  \\S+\n  adds.sh\n  number\n$`,
+        ),
       ),
-    ),
-  ]);
-  expect(errors).toMatch(/^Listing the commits after \w{10} up to \w{10}\n/);
-  expect(errors).toMatch(/^Probe 1: (passed|failed): \w{10}$/m);
-  expect(errors).toContain("Suspect");
-  // The bug has been searched for: the same again, with its id and its probes as JSON.
-  const again = start([bug, "--bad", commits.at(-1)!, "--good", "0000000", "--json"], project, repository.path);
-  await until(async () => {
-    await advanceSearches(database, undefined, undefined, log);
-    return again.hasEnded();
-  }, 60);
-  const json = await again.ended;
-  expect([json.code, JSON.parse(json.output)]).toMatchObject([
-    4,
-    { verdict: "undecided", reason: "no_commits", goodCommit: "0000000", badCommit: commits.at(-1) },
-  ]);
-  await runner.stop();
-}, 120_000);
+    ]);
+    expect(errors).toMatch(/^Listing the commits after \w{10} up to \w{10}\n/);
+    expect(errors).toMatch(/^Probe 1: (passed|failed): \w{10}$/m);
+    expect(errors).toContain("Suspect");
+    // The bug has been searched for: the same again, with its id and its probes as JSON.
+    const again = start([bug, "--bad", commits.at(-1)!, "--good", "0000000", "--json"], project, repository.path);
+    await until(async () => {
+      await advanceSearches(database, undefined, undefined, log);
+      return again.hasEnded();
+    }, 60);
+    const json = await again.ended;
+    expect([json.code, JSON.parse(json.output)]).toMatchObject([
+      4,
+      { verdict: "undecided", reason: "no_commits", goodCommit: "0000000", badCommit: commits.at(-1) },
+    ]);
+    await runner.stop();
+  },
+  120_000,
+);
 
-test("says what a search on the server waits for", async () => {
-  const project = await addProject(acme);
-  const { bug } = await report(project);
-  const body = { runner: "r", taskSlugs: ["unit"], probeSlugs: ["unit"], free: 0 };
-  await ask(`POST /projects/${project.project}/leases`, { key: project.key, body });
-  await database.pool`update runner set seen_at = now() - interval '10 minutes' where project_id = ${project.project}`;
-  const { errors: said, ended } = start([bug], project);
-  const waits = "The list of the commits waits for a runner: no runner has been online in the last 2 minutes";
-  await until(async () => {
-    await advanceSearches(database, undefined, undefined, log);
-    return said().includes(waits);
-  }, 30);
-  await ask(`POST /projects/${project.project}/bug-reports/${bug}/culprit/cancel`, { key: project.key });
-  const { errors } = await ended;
-  expect(errors.split(waits)).toHaveLength(2);
-}, 60_000);
+test.skipIf(!isFull)(
+  "says what a search on the server waits for",
+  async () => {
+    const project = await addProject(acme);
+    const { bug } = await report(project);
+    const body = { runner: "r", taskSlugs: ["unit"], probeSlugs: ["unit"], free: 0 };
+    await ask(`POST /projects/${project.project}/leases`, { key: project.key, body });
+    await database.pool`update runner set seen_at = now() - interval '10 minutes' where project_id = ${project.project}`;
+    const { errors: said, ended } = start([bug], project);
+    const waits = "The list of the commits waits for a runner: no runner has been online in the last 2 minutes";
+    await until(async () => {
+      await advanceSearches(database, undefined, undefined, log);
+      return said().includes(waits);
+    }, 30);
+    await ask(`POST /projects/${project.project}/bug-reports/${bug}/culprit/cancel`, { key: project.key });
+    const { errors } = await ended;
+    expect(errors.split(waits)).toHaveLength(2);
+  },
+  60_000,
+);
 
 test("takes the range, the flake rate and the file of a test case for a search on this machine", async () => {
   const project = await addProject(acme);
