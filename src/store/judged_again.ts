@@ -1,6 +1,7 @@
 /** Runs whose failures are judged once more, because of what later runs show. */
 
 import { toTextArray, type Tx } from "../database/connect.ts";
+import type { JudgedRun } from "./failures.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
 /** The maximum number of earlier runs that are judged once more at a time. */
@@ -9,10 +10,7 @@ const MAX_EARLIER = 20;
 const LOOKED_THROUGH = 200;
 const HOURS = 24;
 
-export type EarlierRun = {
-  id: string;
-  executionId: string;
-  taskSlug: string;
+export type EarlierRun = JudgedRun & {
   completedAt: string;
   passed: number;
   failed: number;

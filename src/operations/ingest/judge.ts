@@ -42,7 +42,8 @@ export async function judgeFailures(
   // An outage blames nobody.
   const concerned = runs.filter(({ failed, flaky, outage }) => (failed > 0 || flaky > 0) && !outage);
   const failed = concerned.filter((run) => run.failed > 0);
-  const stored = failed.length === 0 ? [] : await explainFailures(sql, projectId, failed);
+  const stored =
+    failed.length === 0 ? [] : await storeExplained(sql, projectId, await explainFailures(sql, projectId, failed));
   const matched = concerned.length === 0 ? [] : await applyInfrastructureRules(sql, projectId, concerned);
   const retried = concerned.flatMap(({ id, flaky, untrusted }) => (flaky > 0 && !untrusted ? id : []));
   if (retried.length > 0) await insertFlakes(sql, projectId, retried);
@@ -56,22 +57,31 @@ export async function judgeFailures(
 export const toBlameCounts = (rows: readonly BlameCount[]): BlameCounts =>
   toCounts(Object.fromEntries(rows.map(({ blame, number }) => [blame, number])));
 
-/** One run after the other, as if each had come alone. */
-async function explainFailures(sql: Tx, projectId: string, runs: readonly RunToJudge[]) {
+type Explained = {
+  failures: (JudgedFailure & { runId: string })[];
+  /** The runs that are put down to their surroundings, and by which share. */
+  disturbed: { id: string; disturbed: number }[];
+};
+
+/** Explains the failures of one run after the other, as if each had come alone. Stores nothing. */
+export async function explainFailures(sql: Tx, projectId: string, runs: readonly RunToJudge[]): Promise<Explained> {
   const history = await loadOdds(sql, projectId, runs);
-  const all: (JudgedFailure & { runId: string })[] = [];
-  const disturbed: { id: string; disturbed: number }[] = [];
+  const explained: Explained = { failures: [], disturbed: [] };
   for (const run of runs) {
     const facts = history.factsOf(run);
     const judgements = weigh(facts);
     const failures = toFailures(judgements, facts, run);
     history.add(run, failures);
-    all.push(...failures.map((failure) => ({ ...failure, runId: run.id })));
+    explained.failures.push(...failures.map((failure) => ({ ...failure, runId: run.id })));
     const share = disturbedShare(judgements);
-    if (share > 0.01) disturbed.push({ id: run.id, disturbed: share });
+    if (share > 0.01) explained.disturbed.push({ id: run.id, disturbed: share });
   }
+  return explained;
+}
+
+async function storeExplained(sql: Tx, projectId: string, { failures, disturbed }: Explained) {
   const [counts] = await Promise.all([
-    insertFailures(sql, projectId, all),
+    insertFailures(sql, projectId, failures),
     disturbed.length > 0 && updateDisturbed(sql, projectId, disturbed),
   ]);
   return counts;

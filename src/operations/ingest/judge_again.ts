@@ -1,6 +1,6 @@
 /** Judges failures once more, when later reports tell more of them. */
 
-import { judgeFailures, type RunToJudge } from "./judge.ts";
+import { explainFailures, judgeFailures, type RunToJudge } from "./judge.ts";
 import { type TrackedRun, trackBugs } from "../bugs/bug_reports.ts";
 import { announceChange } from "../executions/end_events.ts";
 import { isOnDefaultBranch } from "../executions/origin.ts";
@@ -29,7 +29,7 @@ export async function judgeAgain(
   }
 }
 
-/** What the run has made of its failures before is taken back. */
+/** Judges the run anew. The bugs that its failures had joined are left, or deleted if it had opened them. */
 async function replaceJudgement(sql: Tx, projectId: string, run: RunToJudge, tracked: TrackedRun): Promise<void> {
   await judgeFailures(sql, projectId, [run]);
   await withdrawOccurrences(sql, projectId, tracked);
@@ -45,15 +45,17 @@ export async function judgeEarlierRuns(sql: Tx, projectId: string, runIds: reado
     // An upload holds it and may wait for what this transaction holds. The next run that has these failures finds it again.
     const execution = await lockExecutionIfFree(sql, projectId, run.executionId);
     if (!execution) continue;
-    await lockBugs(sql, projectId);
+    const again: RunToJudge = { ...run, isJudged: true, isCounted: true, isSeenLater: true };
     const before = await selectIncidentCases(sql, projectId, run.id);
-    const tracked = toTracked(run, execution);
-    await replaceJudgement(sql, projectId, { ...run, isJudged: true, isCounted: true, isSeenLater: true }, tracked);
-    const now = await selectIncidentCases(sql, projectId, run.id);
-    const changes = [...now].flatMap((testCase) =>
-      before.has(testCase) ? [] : { testCase, before: "f", letter: INCIDENT, durationMs: null },
+    const { failures } = await explainFailures(sql, projectId, [again]);
+    const changes = failures.flatMap(({ blame, testCase }) =>
+      blame !== "incident" || before.has(testCase) ? [] : { testCase, before: "f", letter: INCIDENT, durationMs: null },
     );
+    // A run that would be judged as before keeps its bugs.
     if (changes.length === 0) continue;
+    const tracked = toTracked(run, execution);
+    await lockBugs(sql, projectId);
+    await replaceJudgement(sql, projectId, again, tracked);
     await countChanges(sql, projectId, { ...run, onDefaultBranch: tracked.onDefaultBranch }, changes);
     await announceChange(sql, projectId, execution);
   }
