@@ -8,7 +8,7 @@ export const embeddedFiles = (ending: string): EmbeddedFile[] =>
     .filter(({ name }) => name.endsWith(ending))
     .map((blob) => ({ name: blob.name, blob }));
 
-/** What a package of npm is started with; tools/npm_packages.ts defines it. */
+/** The command that starts a package of npm; tools/npm_packages.ts defines it. */
 declare const PACKAGE_COMMAND: string;
 const packageCommand = typeof PACKAGE_COMMAND === "string" ? PACKAGE_COMMAND : undefined;
 

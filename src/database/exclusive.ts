@@ -2,7 +2,7 @@
 
 import { type Database, isConflict, isLockTimeout, type Sql, type Tx } from "./connect.ts";
 
-/** Whoever needs the table waits behind a statement that waits for its exclusive lock, for so long at most. */
+/** Maximum time that a statement waits for an exclusive lock: others that need the table wait behind it. */
 const LOCK_TIMEOUT = "2s";
 const LOOK_MS = 1_000;
 /** Pauses grow to this, because what lasts for an hour must not delay uploads every few seconds. */

@@ -72,7 +72,7 @@ const SPEED = [
   { lane: "fast", name: "plan_cache_mode", wanted: "force_generic_plan" },
 ] as const;
 
-/** Those that a pooler does not pass on, such as "jit = off": statements take several times as long without them. */
+/** Returns the settings that a pooler does not pass on, such as "jit = off": without them statements take several times as long. */
 export async function selectDroppedSettings(database: Pick<Database, "pool" | "fast">): Promise<string[]> {
   const dropped: string[] = [];
   for (const { lane, name, wanted } of SPEED) {

@@ -5,7 +5,7 @@ const MIN_LENGTH = 1024;
 
 type Encoding = "zstd" | "gzip";
 type Bytes = Uint8Array<ArrayBuffer>;
-/** What has been compressed already, for a text that is sent again and again. */
+/** The compressed forms of a text that is sent again and again, as far as they were needed. */
 export type Compressed = Partial<Record<Encoding, Bytes>>;
 
 /** zstd before gzip, `undefined` when neither is accepted or the text is short. A `q=0` is a refusal. */

@@ -4,9 +4,9 @@ import type { Blamed } from "../rules/blame.ts";
 import type { Blame } from "../schema/failures.ts";
 import { expectedRuns, withReruns } from "./baselines.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
-import { isOfIncident, LISTED } from "./failures.ts";
+import { LISTED } from "./failures.ts";
 import { lettersOf } from "./packing.ts";
-import { isTrustedBuild } from "./predicates.ts";
+import { isFromOutsideCode, isTrustedBuild } from "./predicates.ts";
 
 /** The newest execution on the branch that was over before this one began. */
 export const selectBaseline = async (
@@ -28,15 +28,15 @@ export const selectBaseline = async (
 /** The latest result of each test in runs and their reruns. One that was skipped or failed in an incident replaces none. */
 const latestLettersOf = (sql: Sql, projectId: string, runs: Fragment) => sql`
   select distinct on (r.number) r.number, r.letter in ('f', 'F') and not r.is_outside as failed, r.is_flaky from (
-    select r.number, r.letter, run.execution_id,
-      r.letter in ('f', 'F') and ${isOfIncident(sql, projectId, sql`run.id`, sql`r.number`)} as is_outside,
-      r.letter in ('f', 'F') and coalesce((
-        select f.explained = 'flaky' or f.passed_again from failure f
-        where f.project_id = ${projectId} and f.run_id = run.id and f.test_case = r.number offset 0), false) as is_flaky
+    select r.number, r.letter, run.execution_id, coalesce(f.is_outside, false) as is_outside, coalesce(f.is_flaky, false) as is_flaky
     from (${withReruns(sql, projectId, runs)}) run
     cross join lateral (
-      select * from case_result where project_id = ${projectId} and run_id = run.id offset 0) b,
-      lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)) r
+      select * from case_result where project_id = ${projectId} and run_id = run.id offset 0) b
+    cross join lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)
+    left join lateral (
+      select ${isFromOutsideCode(sql, sql`f`)} as is_outside, f.explained = 'flaky' or f.passed_again as is_flaky from failure f
+      where r.letter in ('f', 'F') and f.project_id = ${projectId} and f.run_id = run.id and f.test_case = r.number offset 0
+    ) f on true) r
   order by r.number, r.is_outside or r.letter in ('s', 'S'), r.execution_id desc`;
 
 const outcomesOf = (sql: Sql, projectId: string, runs: Fragment) => sql`

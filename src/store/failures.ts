@@ -5,16 +5,9 @@ import { EXPLAINED_BLAMES } from "../rules/gate.ts";
 import type { ExplanationKind } from "../rules/odds_facts.ts";
 import type { Blame, OddsEvidence } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
-import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { blockOfCase, ROWS_LOOKED_AT } from "./packing.ts";
 import { isFromOutsideCode, isTrustedBuild } from "./predicates.ts";
-
-/** A condition: the failure had a cause outside of the code, see `isFromOutsideCode`; both are expressions. A look-up for each: "exists" may become a hash of all. */
-export const isOfIncident = (sql: Sql, projectId: Given, runId: Fragment, testCase: Fragment) => sql`coalesce((
-  select true from failure i
-  where i.project_id = ${projectId} and i.run_id = ${runId} and i.test_case = ${testCase} and ${isFromOutsideCode(sql, sql`i`)}
-  limit 1), false)`;
 
 export type JudgedRun = {
   id: string;

@@ -22,19 +22,20 @@ export type RetriedBuild = { executionId: string; passed: number; failed: number
 export const selectRetriedBuilds = (sql: Tx, projectId: string, runIds: readonly string[], least: number) => sql<
   RetriedBuild[]
 >`
-  select e.id as "executionId", r.passed, r.failed, f.fresh
+  select r.id as "executionId", r.passed, r.failed, f.fresh
   from (
     select distinct r.execution_id as id from unnest(${toTextArray(runIds)}::uuid[]) as run (id) cross join lateral (
       select execution_id from test_run where project_id = ${projectId} and id = run.id offset 0) r
   ) e cross join lateral (
-    select sum(passed)::int as passed, sum(failed)::int as failed, sum(flaky)::int as flaky from test_run
-    where project_id = ${projectId} and execution_id = e.id and not outage offset 0) r
+    select execution_id as id, sum(passed)::int as passed, sum(failed)::int as failed from test_run
+    where project_id = ${projectId} and execution_id = e.id and not outage
+    group by 1 having sum(flaky) >= ${least}::int offset 0) r
   cross join lateral (
     select count(*)::int as fresh
-    from ${lettersOf(sql, projectId, sql`select id from test_run where project_id = ${projectId} and execution_id = e.id and not outage`)} f
+    from ${lettersOf(sql, projectId, sql`select id from test_run where project_id = ${projectId} and execution_id = r.id and not outage`)} f
     left join case_health h on h.project_id = ${projectId} and h.test_case = f.number
     where f.letter = 'P' and not coalesce(h.flaky, false) offset 0) f
-  where r.flaky >= ${least}::int and f.fresh >= ${least}::int`;
+  where f.fresh >= ${least}::int`;
 
 /** What passed on retry in these builds says nothing of its test cases. */
 export const deleteFlakes = (sql: Tx, projectId: string, executionIds: readonly string[]) => sql`

@@ -132,7 +132,7 @@ export type Advanced = NextState & {
   blames?: BlameCounts | undefined;
 };
 
-/** What executions have in common that advance one after the other in a transaction, all results of which are stored. */
+/** Holds the facts that executions share which advance one after the other in a transaction, after all its results were stored. */
 export type AdvancedTogether = {
   /** The caller stores them. */
   events: NewEvent[];

@@ -51,7 +51,7 @@ export type OddsFacts = {
   flakyAt: ReadonlyMap<number, string>;
 };
 
-/** What is known of the failures of runs that are judged one after the other. */
+/** Holds the facts of runs that are judged one after the other. */
 export type OddsHistory = {
   factsOf(run: JudgedRun): OddsFacts;
   /** Adds what explains the failures of a run: the next ones see it. */
@@ -131,7 +131,7 @@ export async function loadOdds(sql: Tx, projectId: string, judged: readonly Judg
 
 const distinct = (runs: readonly { id: string }[]): string[] => [...new Set(runs.map(({ id }) => id))];
 
-/** What is known of others than the run that is judged. */
+/** Holds the facts that do not depend on the run that is judged. */
 type Known = {
   states: Map<string, CaseState & { isOfMany?: boolean }>;
   absent: ReadonlySet<string>;
@@ -171,6 +171,7 @@ function toFacts(own: Asking, known: Known): OddsFacts {
       test: testCase,
       cause: cause ?? "",
       file: file ?? suite,
+      isOnLine: place.isOnLine,
       saysOutside: outside.has(cause),
       passedAtCommit: passed.has(testCase),
       results: Math.max(past.failed, (known.countOf.get(testCase) ?? 0) - past.inARow + (own.isCounted ? 0 : 1)),
@@ -219,7 +220,7 @@ type LineFacts = {
   siblings: readonly (OtherRun & { isLine: boolean })[];
   /** The build says into which branch it goes. */
   isBaseNamed: boolean;
-  /** What failed, and what has no result, by `keyOf`. */
+  /** The failed results, and the test cases without a result, by `keyOf`. */
   failed: ReadonlyMap<string, CaseState>;
   missing: ReadonlySet<string>;
 };

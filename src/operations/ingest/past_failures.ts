@@ -62,7 +62,6 @@ export function weighPast(past: readonly PlacedFailure[], context: PastContext) 
     pullRequests: { same, other: changed.length - same },
     hasFailed: others.length > 0,
     hasFailedForThis: others.some((one) => one.cause === cause),
-    isOnLine,
     isOpen: (isOnLine && inARow > 1 ? mine[0] : open?.at(-1))?.cause === cause,
   };
 }
