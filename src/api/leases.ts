@@ -2,6 +2,7 @@
 
 import { absent, fail } from "../http/problem.ts";
 import { endByInfrastructure, endStopped, endUnopened } from "../operations/executions/lease_ends.ts";
+import { settleCommit } from "../operations/executions/lease_commit.ts";
 import { type Sync, type Synced, syncRunner } from "../operations/executions/leases.ts";
 import { takeReports } from "../operations/ingest/ingest.ts";
 import { prepareReport } from "../operations/ingest/prepare.ts";
@@ -13,7 +14,7 @@ import { route, type Route } from "../request/route.ts";
 import { joinLog } from "../rules/log_parts.ts";
 import { pollIntervalSeconds } from "../rules/poll_interval.ts";
 import { commitListing } from "../schema/commit_listings.ts";
-import { leaseAnswer, leaseEnd, leaseFailure, leaseSync } from "../schema/leases.ts";
+import { leaseAnswer, leaseCommit, leaseEnd, leaseFailure, leaseSync, settledCommit } from "../schema/leases.ts";
 import { leaseLog, logQuery, runLeasePage } from "../schema/run_leases.ts";
 import { runnerFilter } from "../schema/runners.ts";
 import { toStorable } from "../schema/fields.ts";
@@ -182,6 +183,29 @@ export const leases: Route[] = [
         else await endStopped(sql, projectId, { execution, lease }, message);
         return { id: leaseId, executionId, taskSlug, status: isFailure ? "failed" : "cancelled" };
       });
+    },
+  ),
+
+  route(
+    "POST /projects/:projectId/leases/:leaseId/commit",
+    {
+      scope: "run",
+      isForRunners: true,
+      summary: "Name the commit that an execution tests",
+      description:
+        "For an execution that names no commit: the runner sends the newest commit of the branch. The first one is stored with the " +
+        "execution, and every runner gets it as the answer, so that all tasks and shards test the same commit.",
+      example: { body: { commit: "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567" } },
+      body: leaseCommit,
+      answer: settledCommit,
+    },
+    async ({ sql, params: { projectId, leaseId }, body, caller, conclude }) => {
+      const known = (await selectLease(sql, projectId, leaseId)) ?? absent();
+      if (caller.scope === "runner" && known.runner !== caller.name) absent();
+      const { executionId } = known;
+      return await conclude(async (sql) => ({
+        commit: await settleCommit(sql, projectId, { leaseId, executionId }, body.commit),
+      }));
     },
   ),
 

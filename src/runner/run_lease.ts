@@ -11,6 +11,7 @@ import { type ServerConnection, SERVER_PATIENCE_MS } from "./line.ts";
 import { fitLogPart, MAX_LOG_JSON_BYTES, MAX_LOG_PART_BYTES } from "./log_part.ts";
 import type { Server } from "./protocol.ts";
 import { runTask, type TaskOutcome } from "./task.ts";
+import { createSettleCommit } from "./tested_commit.ts";
 import { sendTaskAttachments } from "./task_attachments.ts";
 
 /** While a delivery takes less, no sync is sent: the next one then reports the end of the lease as well. */
@@ -79,6 +80,7 @@ async function runCommands(held: RunningLease, shared: LeaseRun): Promise<{ end:
     ...{ lease, config, plan, host, mask, graceMs, cgroups, hurry, onOutput },
     askBatch: (files) => askServerForBatch(line, lease, stop.signal, files),
     onNote: (note) => log.info("A rerun", { ...logFieldsOf(lease), note: mask.text(note) }),
+    settleCommit: createSettleCommit(line, shared.server, lease, stop.signal),
     checkout: shared.checkoutOf(config.git),
     onTree: (give) => void (release = give),
     stop: stop.signal,

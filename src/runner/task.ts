@@ -1,11 +1,11 @@
 /** One lease at work: its commands, one after the other, and how it ended. */
 
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Cgroups } from "./cgroups.ts";
 import type { Checkout } from "./checkout.ts";
-import { enterTree, type Place, type Run, type Runs } from "./enter_tree.ts";
+import { enterTree, type Place, type Run, type Runs, toRunGit } from "./enter_tree.ts";
 import { requireDirectory, runTaskCommand } from "./command.ts";
 import type { TaskConfig } from "./config.ts";
 import { environmentOf, LEASE_VARIABLE } from "./environment.ts";
@@ -18,7 +18,7 @@ import type { RunnerLease } from "./protocol.ts";
 import { listPaths, watchReports } from "./report_files.ts";
 import { commandOf } from "./task_command.ts";
 import { toLogNote } from "./task_log.ts";
-import { mismatchOf, readHead } from "./tested_commit.ts";
+import { mismatchOf, readBranchHead, readHead, type SettleCommit } from "./tested_commit.ts";
 
 /** Names the file with the plan of the shard, for `assay split`. */
 const PLAN_VARIABLE = "ASSAY_PLAN";
@@ -37,6 +37,7 @@ export type TaskOptions = {
   plan?: string | undefined;
   /** For a task that is split while it runs; undefined: it has no shards, and the server does not split it. */
   askBatch?: AskBatch | undefined;
+  settleCommit: SettleCommit;
   /** The runner's environment. */
   host: Record<string, string | undefined>;
   onOutput: (bytes: Uint8Array) => void;
@@ -77,8 +78,6 @@ export type TaskOutcome =
       /** Why it did not. */
       problem?: string;
       artifacts?: Artifacts;
-      /** The commit that was tested, where the execution names none. */
-      commit?: string;
     }
   /** There was no file for this shard to run, and so there is no report. */
   | { kind: "nothing"; exitCode: 0 }
@@ -113,24 +112,26 @@ const cannotRun = (error: unknown, taskSlug: string): TaskOutcome => ({
   message: `Cannot run the task ${JSON.stringify(taskSlug)}: ${(error as Error).message}`,
 });
 
-async function runIn(folder: string, options: TaskOptions): Promise<TaskOutcome> {
-  const { lease, config, plan, host, onOutput, hurry, graceMs } = options;
+async function runIn(folder: string, given: TaskOptions): Promise<TaskOutcome> {
+  // It gets the commit that is found for the branch.
+  const lease = { ...given.lease, execution: { ...given.lease.execution } };
+  const options = { ...given, lease };
+  const { config, plan, host, onOutput, hurry, graceMs } = options;
   const refused = refusedNames(lease, config);
   if (refused.length > 0) return { kind: "failure", message: tellRefused(refused, lease.taskSlug) };
   const mark = `${LEASE_VARIABLE}=${lease.id}`;
   const cgroup = options.cgroups?.create();
   const guard = startGuard(mark, host["PATH"], cgroup);
-  const environment = environmentOf(lease, host, config.pass);
-  if (plan !== undefined) {
-    environment[PLAN_VARIABLE] = join(folder, "plan.json");
-    writeFileSync(environment[PLAN_VARIABLE], plan);
-  }
+  const planPath = join(folder, "plan.json");
+  if (plan !== undefined) writeFileSync(planPath, plan);
   const queue = options.askBatch && serveFileQueue(folder, options.askBatch);
-  if (queue) environment[QUEUE_VARIABLE] = queue.path;
+  const own = {
+    ...(plan === undefined ? {} : { [PLAN_VARIABLE]: planPath }),
+    ...(queue ? { [QUEUE_VARIABLE]: queue.path } : {}),
+  };
   const silence = watchSilence(config.silenceSeconds);
   let signal: string | undefined;
   const shared = {
-    environment,
     mark,
     guard,
     cgroup,
@@ -145,7 +146,9 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskOutcome>
   };
   const run: Run = (command, directory, stop, more) => {
     signal = undefined;
-    return runTaskCommand({ ...shared, directory, environment: { ...environment, ...more }, command, stop });
+    // The commit of the lease is found before the first command of the task.
+    const environment = { ...environmentOf(lease, host, config.pass), ...own, ...more };
+    return runTaskCommand({ ...shared, directory, environment, command, stop });
   };
   // Nothing of the execution: it must not say how git reaches the repository.
   const ofGit = environmentOf({ ...lease, variables: {} }, host, config.pass);
@@ -156,7 +159,7 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskOutcome>
     return { exitCode, output: end() };
   };
   const note = (text: string) => shared.onOutput(toLogNote(text));
-  const runs = { run, runGit, retryFetch: createFetchRetry(note, options.fetchRetries) };
+  const runs = { run, runGit, note, retryFetch: createFetchRetry(note, options.fetchRetries) };
   const place: Place = { directory: config.workingDirectory };
   const hasNoFiles = () => queue?.gaveNothing() === true;
   const end = await runAll(options, runs, place, { hasNoFiles, silence, endedBy: () => signal }, join(folder, "rerun"))
@@ -218,6 +221,8 @@ async function runAll(
     const isOut = await enterTree({ ...options, stop: either }, runs, place, quote);
     if (isOut) return stopped() ?? isOut;
     config = { ...config, workingDirectory: place.directory };
+    const tested = { ...options, config, stop: either };
+    await findCommit(tested, runs, await readTestedHead(tested));
     for (const command of config.before) {
       const exitCode = await run(command, place.directory, either);
       const end = stopped();
@@ -228,9 +233,10 @@ async function runAll(
       }
     }
     requireDirectory(config.workingDirectory);
-    const asked = lease.execution.commit;
-    const head = config.comparesCommit ? await readHead(config.workingDirectory, options.host["PATH"]) : null;
-    const mismatch = mismatchOf(asked, head);
+    const head = await readTestedHead(tested);
+    await findCommit(tested, runs, head);
+    if (head !== null) lease.execution.commit ??= await options.settleCommit(head);
+    const mismatch = mismatchOf(lease.execution, head);
     if (mismatch !== null) return { kind: "infrastructure", message: mismatch };
     const look = watchReports(config.report, config.workingDirectory);
     const lookForArtifacts = watchReports(config.artifacts, config.workingDirectory);
@@ -251,7 +257,6 @@ async function runAll(
       return {
         ...{ kind: "report", paths: fresh, directory: place.directory },
         ...(problem === undefined ? { exitCode } : { problem }),
-        ...(asked === null && head !== null ? { commit: head } : {}),
         ...left,
       };
     if (end) return { ...end, ...left };
@@ -266,6 +271,25 @@ async function runAll(
     clearTimeout(timer);
     silence.end();
   }
+}
+
+/** Returns the commit that is checked out where the task runs; null: none, or it does not matter. */
+const readTestedHead = async ({ config, host }: TaskOptions): Promise<string | null> =>
+  config.comparesCommit && existsSync(config.workingDirectory)
+    ? await readHead(config.workingDirectory, host["PATH"])
+    : null;
+
+/** For an execution that names a branch and no commit: the newest commit of the branch, once there is a checkout to ask. */
+async function findCommit(
+  { lease: { execution }, config, host, settleCommit, stop }: TaskOptions,
+  { runGit, retryFetch }: Runs,
+  head: string | null,
+): Promise<void> {
+  const { branch } = execution;
+  if (execution.commit !== null || branch === null || head === null) return;
+  const run = toRunGit(runGit, { lfs: true }, stop);
+  const read = () => readBranchHead(run, config.workingDirectory, host["PATH"], branch);
+  execution.commit = await settleCommit(await retryFetch(read, stop));
 }
 
 type Silence = { signal: AbortSignal; heard: () => void; end: () => void };

@@ -243,6 +243,22 @@ export const leaseFailure = v.strictObject({
   ...machineNames,
 });
 
+export const leaseCommit = v.strictObject({
+  commit: described(
+    v.pipe(v.string("expected a text"), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/, "expected a full commit hash")),
+    "The full hash of a commit",
+    "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567",
+  ),
+});
+
+export const settledCommit = v.strictObject({
+  commit: described(
+    v.string(),
+    "The commit that every task of the execution tests",
+    "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567",
+  ),
+});
+
 /** What became of a lease that ended without a report. */
 export const leaseEnd = v.strictObject({
   id: described(uuid, "The lease"),

@@ -420,7 +420,7 @@ describe("what a runner cannot run", () => {
       expect(lease.attempt).toBe(attempt);
       await cannot(place, lease.id, "no disk");
     }
-    const reason = "The runner only failed to start it three times; the last time: no disk";
+    const reason = "The runner only could not run it in three attempts; the last time: no disk";
     expect((await see(place, id)).tasks).toMatchObject([{ reason }]);
     expect((await runnerOf(place, "only")).paused).toBeNull();
   });

@@ -77,6 +77,7 @@ function begin(command: string, more: More = {}) {
   const chunks: Uint8Array[] = [];
   const notes: string[] = [];
   const ended = runTask({
+    settleCommit: async (commit) => commit,
     ...{ lease, config, host: { ...host, ...more.host }, stop: stop.signal, hurry: hurry.signal },
     ...{
       onOutput: (bytes) => void chunks.push(bytes),
@@ -461,17 +462,10 @@ describe("the commit that is tested", () => {
   const config = { before: COMMIT };
   const at = (commit: string | null) => ({ execution: { id: "e", branch: null, commit, baseUrl: null } });
 
-  test("is stored where the execution names none", async () => {
-    const task = begin(`${WRITE_REPORT}; git rev-parse HEAD`, { config });
-    const end = await task.ended;
-    const [head] = /[0-9a-f]{40}/.exec(task.output())!;
-    expect(end).toMatchObject({ kind: "report", exitCode: 0, commit: head });
-  });
-
   test("is the one that the execution asks for, short or long, or the command does not run", async () => {
     const wrong = begin("echo ran", { config, lease: at("0".repeat(40)) });
     const told =
-      /^The working directory is at commit [0-9a-f]{12}, but the execution names 0{40}: check it out in "before"/;
+      /^The working directory is at commit [0-9a-f]{12}, but the execution tests 0{40}: check out "\$ASSAY_COMMIT" in "before"/;
     expect(await wrong.ended).toEqual({ kind: "infrastructure", message: expect.stringMatching(told) });
     expect(wrong.output()).not.toContain("ran");
     // The same commit each time.

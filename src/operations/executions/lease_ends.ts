@@ -160,7 +160,9 @@ export async function endByInfrastructure(
   }
   const runners = new Set([...lease.avoid, lease.runner]).size;
   const whoever =
-    runners === 1 ? `The runner ${lease.runner} failed to start it three times` : `${runners} runners could not run it`;
+    runners === 1
+      ? `The runner ${lease.runner} could not run it in three attempts`
+      : `${runners} runners could not run it`;
   const said = `${whoever}; the last time: ${message}`;
   await endLease(sql, projectId, lease.id, { status: "infrastructure", message: said, exitCode });
   await settle(sql, projectId, execution);
