@@ -1,7 +1,7 @@
 /** Runs the task of one lease, from the plan of its shard to the delivery of its report. */
 
 import type { Log } from "../log.ts";
-import { askServerForBatch, askServerForPlan } from "./ask_files.ts";
+import { askServerForFiles, askServerForPlan } from "./ask_files.ts";
 import type { Cgroups } from "./cgroups.ts";
 import type { Checkouts } from "./checkout.ts";
 import { deliver, type Delivered } from "./deliver.ts";
@@ -78,7 +78,7 @@ async function runCommands(held: RunningLease, shared: LeaseRun): Promise<{ end:
   }
   const end = await runTask({
     ...{ lease, config, plan, host, mask, graceMs, cgroups, hurry, onOutput },
-    askBatch: (files) => askServerForBatch(line, lease, stop.signal, files),
+    askFiles: (kind, files) => askServerForFiles(line, lease, stop.signal, kind, files),
     onNote: (note) => log.info("A rerun", { ...logFieldsOf(lease), note: mask.text(note) }),
     settleCommit: createSettleCommit(line, shared.server, lease, stop.signal),
     checkout: shared.checkoutOf(config.git),

@@ -9,7 +9,7 @@ import { enterTree, type Place, type Run, type Runs, toRunGit } from "./enter_tr
 import { requireDirectory, runTaskCommand } from "./command.ts";
 import type { TaskConfig } from "./config.ts";
 import { environmentOf, LEASE_VARIABLE } from "./environment.ts";
-import { type AskBatch, QUEUE_VARIABLE, serveFileQueue } from "./file_queue.ts";
+import { type AskFiles, QUEUE_VARIABLE, serveFileQueue } from "./file_queue.ts";
 import { collectOutput, createFetchRetry, type FetchRetries, type GitRun } from "./git_fetch.ts";
 import { startGuard } from "./processes.ts";
 import { listLeaseRange, type ListingOutcome } from "./list_range.ts";
@@ -35,8 +35,8 @@ export type TaskOptions = {
   config: TaskConfig;
   /** The plan of a shard, as the server answered it. */
   plan?: string | undefined;
-  /** For a task that is split while it runs; undefined: it has no shards, and the server does not split it. */
-  askBatch?: AskBatch | undefined;
+  /** For `assay split` in the task; undefined: the server does not split it. */
+  askFiles?: AskFiles | undefined;
   settleCommit: SettleCommit;
   /** The runner's environment. */
   host: Record<string, string | undefined>;
@@ -124,7 +124,7 @@ async function runIn(folder: string, given: TaskOptions): Promise<TaskOutcome> {
   const guard = startGuard(mark, host["PATH"], cgroup);
   const planPath = join(folder, "plan.json");
   if (plan !== undefined) writeFileSync(planPath, plan);
-  const queue = options.askBatch && serveFileQueue(folder, options.askBatch);
+  const queue = options.askFiles && serveFileQueue(folder, options.askFiles);
   const own = {
     ...(plan === undefined ? {} : { [PLAN_VARIABLE]: planPath }),
     ...(queue ? { [QUEUE_VARIABLE]: queue.path } : {}),

@@ -108,6 +108,16 @@ export const insertPlan = (
   from execution where project_id = ${projectId} and id = ${executionId} for key share
   on conflict do nothing`;
 
+/** For a plan that was made before a job named its files; the first job counts. */
+export const updatePlanFiles = (
+  sql: Tx,
+  { projectId, executionId, taskSlug }: PlanKey,
+  shards: number,
+  given: readonly string[],
+) => sql`
+  update shard_plan set given = ${toTextArray(given)}::text[]
+  where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and shards = ${shards} and given is null`;
+
 /** The files of the test cases that a run has results of. */
 export const selectFilesOfRun = async (sql: Sql, projectId: string, runId: string): Promise<string[]> => {
   const rows = await sql<{ file: string }[]>`

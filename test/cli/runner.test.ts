@@ -181,7 +181,35 @@ describe("a task", () => {
     await ends(project, id);
     expect(parts.map(({ length }) => length)).toEqual([2, 2]);
     expect(parts.flat().sort()).toEqual(["a.test.ts", "b.test.ts", "c.test.ts", "d.test.ts"]);
-    expect(runner.front.requests.filter(({ path }) => path.includes("/plan?"))).toHaveLength(3);
+    expect(runner.front.requests.filter(({ path }) => path.includes("/plan?"))).toHaveLength(5);
+    await stopped(runner);
+  });
+
+  test("of shards that skip files of their plan is incomplete, with the number and names of the files", async () => {
+    const project = await fresh();
+    const id = await start(project, { tasks: [{ slug: "unit", shards: 2 }] });
+    const index = "${ASSAY_SHARD%/*}";
+    const command = `env > env-${index}; ${awaitFile(`go-${index}`)}; cp ran-${index} ${index}.xml`;
+    const runner = startRunner({ place: project, tasks: { unit: task(command, { report: "?.xml" }) } });
+    const files = Array.from({ length: 12 }, (_, at) => `t/${at}.test.ts`);
+    const skipped: string[] = [];
+    for (const shard of [1, 2]) {
+      const env = await environmentOf(runner.file(`env-${shard}`));
+      const { output } = await run(["split", ...files], { env, cwd: runner.directory });
+      const [first, ...others] = output.trim().split("\n");
+      skipped.push(first!);
+      const cases = others.map((file) => `<testcase name="a" classname="${file}" file="${file}"/>`);
+      await Bun.write(runner.file(`ran-${shard}`), `<testsuite name="s">${cases.join("")}</testsuite>`);
+      await Bun.write(runner.file(`go-${shard}`), "");
+    }
+    const ended = await ends(project, id);
+    expect([ended.status, ended.failed, ended.passed]).toEqual(["failed", 0, 10]);
+    const { tasks } = await see(project, id);
+    expect(tasks[0]).toMatchObject({ status: "failed", reason: "report is incomplete" });
+    const path = `/projects/${project.project}/executions/${id}/test-runs/unit`;
+    const { warnings } = (await ask(`GET ${path}`, { key: project.key })).body;
+    const said = skipped.map((file) => `1 file of the split went to this shard and is in no report: ${file}`);
+    expect(warnings).toEqual(expect.arrayContaining(said));
     await stopped(runner);
   });
 
