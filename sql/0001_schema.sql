@@ -731,6 +731,8 @@ create table runner (
   paused_at timestamptz(3), -- it gets no new tasks
   paused_until timestamptz(3), -- null: until someone resumes it
   pause_reason text, seen_at timestamptz(3) not null,
+  stopped boolean not null default false, -- its last request said that it ends
+  registered_at timestamptz(3), -- when a process got a key for it; null: it uses another key
   primary key (project_id, name)
 );
 

@@ -110,7 +110,7 @@ const OPENED: Record<string, string[]> = {
       "leases/:leaseId/commit",
       "leases/:leaseId/commits",
     ),
-    ...[`GET ${RUN}/plan`, ...OF_RUN],
+    ...[`GET ${RUN}/plan`, `POST ${RUN}/plan`, ...OF_RUN],
   ],
 };
 const scoped: Record<string, string> = {};

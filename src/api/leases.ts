@@ -4,6 +4,7 @@ import { absent, fail } from "../http/problem.ts";
 import { endByInfrastructure, endStopped, endUnopened } from "../operations/executions/lease_ends.ts";
 import { settleCommit } from "../operations/executions/lease_commit.ts";
 import { type Sync, type Synced, syncRunner } from "../operations/executions/leases.ts";
+import { watchExecutions } from "../operations/live/watched.ts";
 import { takeReports } from "../operations/ingest/ingest.ts";
 import { prepareReport } from "../operations/ingest/prepare.ts";
 import { resolveReport } from "../operations/ingest/resolve.ts";
@@ -25,6 +26,7 @@ import { type HeldLease, lockLease, selectLease } from "../store/leases.ts";
 import { lockListedSearches, selectListedRange } from "../store/culprit_listings.ts";
 import { updateRange } from "../store/culprit_searches.ts";
 import { updateListedProbe, updateProbeWithoutBuild } from "../store/probes.ts";
+import { selectIsUnwatched } from "../store/live.ts";
 import { countRunners } from "../store/runners.ts";
 import { selectRunId } from "../store/test_runs.ts";
 
@@ -33,6 +35,9 @@ const OUTPUT_TAIL = 16_384;
 
 /** How often a call looks in the queue behind tasks whose variables do not open. */
 const MAX_LOOKS = 20;
+
+/** Whoever reads a log reads on within this time, or does not wait for more. */
+const LOG_WATCHED_SECONDS = 30;
 
 /** Of a log, in one answer. */
 const FEW_PARTS = 32;
@@ -59,9 +64,12 @@ export const leases: Route[] = [
     },
     async ({ sql, params, body, caller, transact, services, budget }) => {
       const { projectId } = params;
-      const { runner, labels, taskSlugs, probeSlugs, free, held, waitSeconds } = body;
-      if (caller.scope === "runner" && runner !== caller.name)
-        fail("VALIDATION_ERROR", `Cannot read "runner": this is the key of the runner ${JSON.stringify(caller.name)}`);
+      const { labels, taskSlugs, probeSlugs, free, held, waitSeconds } = body;
+      const own = caller.scope === "runner" ? caller.name! : undefined;
+      const runner =
+        body.runner ?? own ?? fail("VALIDATION_ERROR", `Cannot read "runner": expected the name of the runner`);
+      if (own !== undefined && runner !== own)
+        fail("VALIDATION_ERROR", `Cannot read "runner": this is the key of the runner ${JSON.stringify(own)}`);
       const asker = { runner, labels, taskSlugs, probeSlugs };
       const sync = async (what: Sync): Promise<Synced> => {
         for (let looks = 1; ; looks++) {
@@ -106,7 +114,7 @@ export const leases: Route[] = [
           if (woken === "closed" || woken === "sync" || woken === "key_revoked") break;
           const looking = { wantsWork: free > 0, held: ids, knownAsWatched: before };
           if (await selectHasNews(sql, projectId, asker, looking))
-            synced = await sync({ free, held: ids.map((id) => ({ id })), returned: [], waitSeconds: 0 });
+            synced = await sync({ ...body, held: ids.map((id) => ({ id })), returned: [], waitSeconds: 0 });
         }
         // Since the first look the key may have been revoked, and others may have come.
         const runners = waited ? await transact((sql) => countRunners(sql, projectId)) : synced.runners;
@@ -268,15 +276,17 @@ export const leases: Route[] = [
     {
       summary: "Read the log of a task from a byte offset",
       description:
-        "Works while the task runs: repeat the request with nextOffset until ended is true. The last mebibyte of a log " +
-        "is kept. The runner has masked secrets.",
+        "Works while the task runs: repeat the request with nextOffset until ended is true. The runner then sends new output " +
+        "every few seconds, as long as someone reads it. The last mebibyte of a log is kept. The runner has masked secrets.",
       text: "The whole output from the offset on",
       query: logQuery,
       answer: leaseLog,
     },
-    async ({ sql, params, query, wantsText }) => {
+    async ({ sql, params, query, wantsText, transact }) => {
       const { projectId, executionId, taskSlug } = params;
       const runId = (await selectRunId(sql, projectId, executionId, taskSlug)) ?? absent();
+      if (await selectIsUnwatched(sql, projectId, executionId, LOG_WATCHED_SECONDS / 2))
+        await transact((sql) => watchExecutions(sql, projectId, [executionId], LOG_WATCHED_SECONDS));
       if (query.shard !== undefined && !(await selectHasShard(sql, projectId, runId, query.shard))) absent();
       const lease = await selectLogLease(sql, projectId, runId, { shard: query.shard, leaseId: query.lease_id });
       if (!lease && query.lease_id !== undefined) absent();

@@ -42,7 +42,11 @@ export const shardPlace = {
 };
 
 export const leaseSync = v.strictObject({
-  runner: described(text(200), "The name of the runner, unique for each process", "build-3/1"),
+  runner: described(
+    v.optional(text(200)),
+    "The name of the runner, unique for each process. Default for the key of a runner: its own",
+    "build-3/1",
+  ),
   labels: described(
     v.optional(
       listOf(taskLabel, { max: 50, expected: "expected a list of labels", tooMany: "expected at most 50 labels" }),
@@ -107,6 +111,11 @@ export const leaseSync = v.strictObject({
     v.description(
       "Leases that the runner returns without having begun them; they are queued again without using an attempt",
     ),
+  ),
+  stopping: described(
+    v.optional(v.boolean("expected true or false"), false),
+    "Whether this is the last request of the runner: it is offline from now on",
+    false,
   ),
   waitSeconds: v.pipe(
     v.optional(integer(0, 55), 0),
