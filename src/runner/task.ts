@@ -57,10 +57,12 @@ export type TaskOptions = {
   /** Gets what gives the work tree back, once nobody reads the report in it any more. */
   onTree?: (release: () => void) => void;
   /** How much may still be written where the path is; default: as the file system says. */
-  freeBytes?: (path: string) => number;
+  freeSpace?: (path: string) => FreeSpace;
   /** How often a failed fetch of the repository is tried again. */
   fetchRetries?: FetchRetries;
 };
+
+type FreeSpace = { bytes: number; files: number };
 
 /** Files that a task has left for the run as a whole, by absolute path. */
 type Artifacts = { directory: string; paths: string[] };
@@ -205,14 +207,19 @@ async function runAll(
   const timer = setTimeout(() => timeout.abort(), seconds * 1000);
   const { silence } = watch;
   const either = AbortSignal.any([stop, timeout.signal, silence.signal]);
-  /** Why the task ends now, whatever the command has said. */
-  const stopped = (): { kind: "failure"; message: string } | undefined => {
-    if (stop.aborted) return { kind: "failure", message: String(stop.reason) };
-    if (timeout.signal.aborted) return { kind: "failure", message: `Timed out after ${seconds} s` };
-    if (silence.signal.aborted)
-      return { kind: "failure", message: `The command printed nothing for ${config.silenceSeconds} s` };
+  const reasonOf = (): string | undefined => {
+    if (stop.aborted) return String(stop.reason);
+    if (timeout.signal.aborted) return `Timed out after ${seconds} s`;
+    if (silence.signal.aborted) return `The command printed nothing for ${config.silenceSeconds} s`;
     return undefined;
   };
+  /** Why the task ends now, whatever the command has said. */
+  const stopped = (): { kind: "failure"; message: string } | undefined => {
+    const message = reasonOf();
+    return message === undefined ? undefined : { kind: "failure", message };
+  };
+  const noteReason = () => runs.note(reasonOf() ?? "");
+  either.addEventListener("abort", noteReason);
   try {
     if (lease.commits) {
       const listed = await listLeaseRange({ ...options, stop: either }, runs);
@@ -268,6 +275,7 @@ async function runAll(
     if (problem !== undefined) return { kind: "failure", message: `${problem}, ${why}`, ...left };
     return { kind: "failure", message: `The command ended with ${exitCode}, ${why}`, exitCode, ...left };
   } finally {
+    either.removeEventListener("abort", noteReason);
     clearTimeout(timer);
     silence.end();
   }
@@ -314,13 +322,16 @@ function watchSilence(seconds: number | undefined): Silence {
 
 /** Returns the reason if the machine made a command fail; null: the tests may be the cause. */
 function troubleOf(
-  { config, freeBytes = readFreeBytes }: TaskOptions,
+  { config, freeSpace = readFreeSpace }: TaskOptions,
   exitCode: number,
   hasReport: boolean,
 ): string | null {
   if (config.retryOn.includes(exitCode)) return `The command ended with ${exitCode}, which is listed in "retryOn"`;
-  const full = [config.workingDirectory, tmpdir()].find((path) => freeBytes(path) < FULL_BYTES);
-  if (full !== undefined) return `The command ended with ${exitCode}, and the disk of ${JSON.stringify(full)} is full`;
+  const full = [config.workingDirectory, tmpdir()]
+    .map((path) => ({ path, free: freeSpace(path) }))
+    .find(({ free }) => free.bytes < FULL_BYTES || free.files < FULL_FILES);
+  if (full !== undefined)
+    return `The command ended with ${exitCode}, and the disk of ${JSON.stringify(full.path)} ${full.free.bytes < FULL_BYTES ? "is full" : "has no free inodes"}`;
   const signal = hasReport ? undefined : OUTSIDE_SIGNALS.get(exitCode);
   return signal === undefined
     ? null
@@ -333,12 +344,15 @@ const OUTSIDE_SIGNALS = new Map(
 );
 /** A disk that has less is full. */
 const FULL_BYTES = 1_048_576;
+/** The runner itself needs some files: its pipes and lists. */
+const FULL_FILES = 16;
 
-function readFreeBytes(path: string): number {
+function readFreeSpace(path: string): FreeSpace {
   try {
-    const { bavail, bsize } = statfsSync(path);
-    return bavail * bsize;
+    const { bavail, bsize, files, ffree } = statfsSync(path);
+    // Some file systems have as many inodes as there is space, and count none.
+    return { bytes: bavail * bsize, files: files === 0 ? Infinity : ffree };
   } catch {
-    return Infinity;
+    return { bytes: Infinity, files: Infinity };
   }
 }

@@ -598,7 +598,9 @@ describe("what is lost", () => {
     ]);
     const log = (query: string) => place.get(`${path}/log${query}`);
     expect(await log("")).toMatchObject({ leaseId: next.id, text: "again\n", ended: false });
-    expect(await log(`?lease_id=${lost.id}`)).toMatchObject({ leaseId: lost.id, text: "began\n", ended: true });
+    expect(await log(`?lease_id=${lost.id}`)).toMatchObject({
+      ...{ leaseId: lost.id, text: "began\n\n[assay] The runner r1 was lost\n", ended: true },
+    });
     const elsewhere = await start(place);
     const foreign = await place.call("GET", `/executions/${elsewhere.id}/test-runs/unit/log?lease_id=${lost.id}`);
     expect(foreign.status).toBe(404);

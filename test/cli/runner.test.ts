@@ -263,13 +263,27 @@ describe("a task", () => {
     await stopped(runner);
   });
 
-  test("whose time is over is ended, and failed", async () => {
+  const HANGS = `echo "pid $$"; sleep 1000`;
+  const SAYS_TIME = "Timed out after 1 s";
+  const SAYS_SILENCE = "The command printed nothing for 1 s";
+  test.each([
+    ["time is over", HANGS, { timeoutSeconds: 1 }, SAYS_TIME],
+    ["time is over, with a green report", `${report("pp")}; ${HANGS}`, { timeoutSeconds: 1 }, SAYS_TIME],
+    ["command is silent", HANGS, { silenceSeconds: 1 }, SAYS_SILENCE],
+    ["command is silent, with a green report", `${report("pp")}; ${HANGS}`, { silenceSeconds: 1 }, SAYS_SILENCE],
+    ["command crashes, with a green report", `${report("pp")}; kill -SEGV $$`, {}, "The command was ended by SIGSEGV"],
+  ])("whose %s is red, and reason, test case and log say why", async (_, command, more, message) => {
     const project = await fresh();
-    const id = await start(project, { tasks: [{ slug: "unit", timeoutSeconds: 1 }] });
-    const runner = startRunner({ place: project, tasks: { unit: task(`echo "pid $$"; sleep 1000`) } });
-    expect((await ends(project, id)).tasks[0].status).toBe("failed");
-    expect(JSON.stringify(await casesOf(project, id))).toContain("Timed out after 1 s");
-    expect(lives(pidIn((await logOf(project, id)).text))).toBe(false);
+    const id = await start(project);
+    const runner = startRunner({ place: project, tasks: { unit: task(command, more) } });
+    const ended = await ends(project, id);
+    expect([ended.status, ended.failed, ended.tasks[0].status]).toEqual(["failed", 1, "failed"]);
+    expect(ended.reason.toLowerCase()).toBe(`failed: unit: ${message.toLowerCase()}`);
+    const failed = (await casesOf(project, id)).filter(({ status }: { status: string }) => status === "failed");
+    expect(failed.map((one: { message: string }) => one.message)).toEqual([message]);
+    const { text } = await logOf(project, id);
+    if (command.includes(HANGS)) expect(lives(pidIn(text))).toBe(false);
+    if (command.includes(HANGS)) expect(text.split("\n")).toContain(`[assay] ${message}`);
     await stopped(runner);
   });
 });

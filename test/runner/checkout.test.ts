@@ -309,6 +309,25 @@ describe("a work tree", () => {
     expect((await take()).directory).toBe(join(folder, "work/1"));
   });
 
+  test("of a shallow repository is checked out", async () => {
+    const { path, two } = await createRepository();
+    const shallow = join(place, `shallow-${repositories++}`);
+    await sh(place, `git clone -q --depth 1 file://${path} ${shallow}`);
+    const { take } = open(shallow);
+    const tree = await take(null, "main");
+    expect([tree.commit, fileIn(tree)]).toEqual([two, "two"]);
+    expect(await sh(tree.directory, "git log --format=%s")).toBe("two");
+  });
+
+  test("that git cannot check out is told with the words of git", async () => {
+    const { path } = await createRepository();
+    await sh(path, "echo 'large filter=media' > .gitattributes; echo x > large; git add .; git commit -qm large");
+    const { take } = open(path);
+    writeFileSync(join(place, "gitconfig"), '[filter "media"]\n  smudge = false\n  required = true\n');
+    const taking = take(null, "main");
+    await expect(taking).rejects.toThrow("git cannot check out the commit: fatal: large: smudge filter media failed");
+  });
+
   test("of submodules has them where that is wanted", async () => {
     const { path: inner } = await createRepository();
     const { path } = await createRepository();

@@ -31,7 +31,7 @@ type More = {
   host?: Record<string, string>;
   graceMs?: number;
   cgroups?: Cgroups | undefined;
-  freeBytes?: (path: string) => number;
+  freeSpace?: (path: string) => { bytes: number; files: number };
   /** The content of files in the directory. */
   files?: Record<string, string>;
 };
@@ -85,7 +85,7 @@ function begin(command: string, more: More = {}) {
       graceMs: more.graceMs ?? 10_000,
       mask: createMask(more.secrets ?? []),
       cgroups: more.cgroups,
-      ...(more.freeBytes ? { freeBytes: more.freeBytes } : {}),
+      ...(more.freeSpace ? { freeSpace: more.freeSpace } : {}),
     },
   });
   const output = () => Buffer.concat(chunks).toString();
@@ -152,12 +152,15 @@ describe("a failure of the infrastructure", () => {
     expect(await begin("exit 76", { config }).ended).toMatchObject({ kind: "failure", exitCode: 76 });
   });
 
-  test("is a command that failed on a full disk; one that passed has passed", async () => {
-    const freeBytes = () => 4_096;
-    const task = begin(`${WRITE_REPORT}; exit 1`, { freeBytes });
-    const message = `The command ended with 1, and the disk of ${JSON.stringify(task.directory)} is full`;
+  test.each([
+    ["is full", { bytes: 4_096, files: 1_000 }],
+    ["has no free inodes", { bytes: 1_000_000_000, files: 2 }],
+  ])("is a command that failed on a disk that %s; one that passed has passed", async (state, space) => {
+    const freeSpace = () => space;
+    const task = begin(`${WRITE_REPORT}; exit 1`, { freeSpace });
+    const message = `The command ended with 1, and the disk of ${JSON.stringify(task.directory)} ${state}`;
     expect(await task.ended).toEqual({ kind: "infrastructure", message, exitCode: 1 });
-    expect(await begin(WRITE_REPORT, { freeBytes }).ended).toMatchObject({ kind: "report", exitCode: 0 });
+    expect(await begin(WRITE_REPORT, { freeSpace }).ended).toMatchObject({ kind: "report", exitCode: 0 });
   });
 });
 
@@ -450,7 +453,7 @@ describe("before and after", () => {
     await until(() => task.output() !== "");
     task.stop.abort("Cancelled");
     expect(await task.ended).toEqual({ kind: "failure", message: "Cancelled" });
-    expect(task.output()).toBe("began\nafter\n");
+    expect(task.output()).toBe("began\n[assay] Cancelled\nafter\n");
   });
 });
 
