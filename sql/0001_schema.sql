@@ -380,6 +380,8 @@ create table attempt (
   host text, -- the name of the machine; null: unknown, as are the next two
   system text, -- operating system and architecture, such as "linux x64"
   image text, -- of the machine or container
+  -- What files took beyond their test cases, for imports and hooks: one case of each file, and milliseconds; null: not reported
+  overhead_cases int[], overheads int[],
   started_at timestamptz(3), -- when its tests began, as far as a clock can be trusted; null: unknown
   received_at timestamptz(3) not null,
   primary key (project_id, run_id, shard, number), foreign key (project_id, run_id) references test_run on delete cascade
