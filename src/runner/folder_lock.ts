@@ -4,6 +4,8 @@ import { dlopen } from "bun:ffi";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 
+/** The maximum number of processes that use one repository in one folder. */
+const MAX_FOLDERS = 100;
 const LOCK_EX = 2;
 const LOCK_NB = 4;
 const LIBRARIES = [
@@ -37,10 +39,11 @@ function lockFile(path: string): boolean {
   return false;
 }
 
-/** Returns the first of the folders PATH, PATH-2, PATH-3 … that no other process uses, and locks it until this process ends. */
+/** Returns the first of the folders PATH, PATH-2, PATH-3 … that no other process uses, and locks it until this process ends. Throws an error if there is none. */
 export function lockFolder(path: string): string {
-  for (let number = 1; ; number++) {
+  for (let number = 1; number <= MAX_FOLDERS; number++) {
     const folder = number === 1 ? path : `${path}-${number}`;
     if (lockFile(`${folder}.lock`)) return folder;
   }
+  throw new Error(`Cannot lock ${JSON.stringify(`${path}.lock`)}: other processes hold it, or the file system has no locks`);
 }

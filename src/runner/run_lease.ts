@@ -76,12 +76,18 @@ async function runCommands(held: RunningLease, shared: LeaseRun): Promise<{ end:
     const message = "Cannot get the plan of the shard: the server does not respond";
     return { end: { kind: "infrastructure", message }, release };
   }
+  let checkout;
+  try {
+    checkout = shared.checkoutOf(config.git);
+  } catch (error) {
+    return { end: { kind: "infrastructure", message: `Cannot check out: ${(error as Error).message}` }, release };
+  }
   const end = await runTask({
     ...{ lease, config, plan, host, mask, graceMs, cgroups, hurry, onOutput },
     askFiles: (kind, files) => askServerForFiles(line, lease, stop.signal, kind, files),
     onNote: (note) => log.info("A rerun", { ...logFieldsOf(lease), note: mask.text(note) }),
     settleCommit: createSettleCommit(line, shared.server, lease, stop.signal),
-    checkout: shared.checkoutOf(config.git),
+    checkout,
     onTree: (give) => void (release = give),
     stop: stop.signal,
   });

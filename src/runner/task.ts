@@ -1,7 +1,7 @@
 /** One lease at work: its commands, one after the other, and how it ended. */
 
-import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
-import { constants, tmpdir } from "node:os";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Cgroups } from "./cgroups.ts";
 import type { Checkout } from "./checkout.ts";
@@ -12,6 +12,7 @@ import { environmentOf, LEASE_VARIABLE } from "./environment.ts";
 import { type AskFiles, QUEUE_VARIABLE, serveFileQueue } from "./file_queue.ts";
 import { collectOutput, createFetchRetry, type FetchRetries, type GitRun } from "./git_fetch.ts";
 import { startGuard } from "./processes.ts";
+import { type FreeSpace, troubleOf } from "./machine_trouble.ts";
 import { listLeaseRange, type ListingOutcome } from "./list_range.ts";
 import type { Mask } from "../secrets/mask.ts";
 import type { RunnerLease } from "./protocol.ts";
@@ -61,8 +62,6 @@ export type TaskOptions = {
   /** How often a failed fetch of the repository is tried again. */
   fetchRetries?: FetchRetries;
 };
-
-type FreeSpace = { bytes: number; files: number };
 
 /** Files that a task has left for the run as a whole, by absolute path. */
 type Artifacts = { directory: string; paths: string[] };
@@ -254,7 +253,8 @@ async function runAll(
     const { fresh, stale } = look();
     const artifacts = lookForArtifacts().fresh;
     const left = artifacts.length > 0 ? { artifacts: { directory: place.directory, paths: artifacts } } : {};
-    const trouble = end || exitCode === 0 ? null : troubleOf({ ...options, config }, exitCode, fresh.length > 0);
+    const trouble =
+      end || exitCode === 0 ? null : troubleOf({ config, freeSpace: options.freeSpace }, exitCode, fresh.length > 0);
     const signal = watch.endedBy();
     if (trouble !== null)
       return { kind: "infrastructure", message: trouble, ...(signal === undefined ? { exitCode } : {}) };
@@ -318,41 +318,4 @@ function watchSilence(seconds: number | undefined): Silence {
     heard: () => void (heardAt = performance.now()),
     end: () => clearTimeout(timer),
   };
-}
-
-/** Returns the reason if the machine made a command fail; null: the tests may be the cause. */
-function troubleOf(
-  { config, freeSpace = readFreeSpace }: TaskOptions,
-  exitCode: number,
-  hasReport: boolean,
-): string | null {
-  if (config.retryOn.includes(exitCode)) return `The command ended with ${exitCode}, which is listed in "retryOn"`;
-  const full = [config.workingDirectory, tmpdir()]
-    .map((path) => ({ path, free: freeSpace(path) }))
-    .find(({ free }) => free.bytes < FULL_BYTES || free.files < FULL_FILES);
-  if (full !== undefined)
-    return `The command ended with ${exitCode}, and the disk of ${JSON.stringify(full.path)} ${full.free.bytes < FULL_BYTES ? "is full" : "has no free inodes"}`;
-  const signal = hasReport ? undefined : OUTSIDE_SIGNALS.get(exitCode);
-  return signal === undefined
-    ? null
-    : `The command was ended by ${signal} from outside of the runner, without a report; SIGKILL may mean that the machine is out of memory`;
-}
-
-/** 128 and the signal, as shells tell it; a program that crashes gets another signal. */
-const OUTSIDE_SIGNALS = new Map(
-  (["SIGHUP", "SIGKILL", "SIGTERM"] as const).map((signal) => [128 + constants.signals[signal], signal]),
-);
-/** A disk that has less is full. */
-const FULL_BYTES = 1_048_576;
-/** The runner itself needs some files: its pipes and lists. */
-const FULL_FILES = 16;
-
-function readFreeSpace(path: string): FreeSpace {
-  try {
-    const { bavail, bsize, files, ffree } = statfsSync(path);
-    // Some file systems have as many inodes as there is space, and count none.
-    return { bytes: bavail * bsize, files: files === 0 ? Infinity : ffree };
-  } catch {
-    return { bytes: Infinity, files: Infinity };
-  }
 }

@@ -131,6 +131,7 @@ testLinearity("runner", {
     mismatchOf: (text) => mismatchOf({ commit: text, branch: text }, text),
   },
   // The files are those of the tree.
+  "machine_trouble.ts": { troubleOf: null },
   "folder_lock.ts": { lockFolder: null },
   "tree_repository.ts": { copyFolder: null, createTreeRepository: null },
   "tree_state.ts": { readTree: null, removePath: null, restoreTree: null, toTreeState: null },
