@@ -34,7 +34,7 @@ testLinearity("runner", {
   "repository_root.ts": { findRepositoryRoot: null },
   "send_attachments.ts": { sendAttachments: null, toAttachmentLines: null },
   "task_attachments.ts": { sendTaskAttachments: null },
-  "ask_files.ts": { askServerForBatch: null, askServerForPlan: null },
+  "ask_files.ts": { askServerForFiles: null, askServerForPlan: null },
   "attachment_body.ts": {
     ...{ packForm: null, readAttachment: null, streamAttachment: null },
     fitsInForm,
