@@ -45,5 +45,7 @@ export function lockFolder(path: string): string {
     const folder = number === 1 ? path : `${path}-${number}`;
     if (lockFile(`${folder}.lock`)) return folder;
   }
-  throw new Error(`Cannot lock ${JSON.stringify(`${path}.lock`)}: other processes hold it, or the file system has no locks`);
+  throw new Error(
+    `Cannot lock ${JSON.stringify(`${path}.lock`)}: other processes hold it, or the file system has no locks`,
+  );
 }
