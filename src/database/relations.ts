@@ -50,13 +50,6 @@ export const selectRelationCount = async (sql: Sql): Promise<number> => {
   return row!.count;
 };
 
-export const selectHasColumn = async (sql: Sql, table: string, column: string): Promise<boolean> =>
-  (
-    await sql`
-      select from pg_attribute a join pg_class c on c.oid = a.attrelid
-      where c.relname = ${table} and a.attname = ${column} and not a.attisdropped and ${isOurs(sql)}`
-  ).length === 1;
-
 /** `bound` becomes part of the statement as it is. */
 export const createPartition = (sql: Tx, { name, parent, bound }: Partition) =>
   sql`create table if not exists ${sql(name)} partition of ${sql(parent)} ${sql.unsafe(bound)}`;

@@ -6,7 +6,7 @@ import type { CaseName, KnownNames } from "./report.ts";
 export type JunitName = CaseName & { classname: string; hostname: string };
 
 /** Returns undefined where the test case does not have the form that the tool writes. */
-type ToolReader = (test: JunitName) => (CaseName & Omit<KnownNames, "formerName">) | undefined;
+type ToolReader = (test: JunitName) => (CaseName & KnownNames) | undefined;
 
 type Attributes = Record<string, string | undefined>;
 

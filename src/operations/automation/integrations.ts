@@ -140,9 +140,7 @@ function reconfigure(
   }
 }
 
-/** Undefined for what is no address; a row may be older than the check of it. */
-const originOf = (address: unknown) =>
-  typeof address === "string" && URL.canParse(address) ? new URL(address).origin : undefined;
+const originOf = (address: unknown) => new URL(String(address)).origin;
 
 /** Refuses where secrets that are kept would be sent to another server: who may not read them could have them sent to himself. */
 function requireSecretsAgain(
