@@ -4,8 +4,8 @@ import type { Fragment, Sql, Tx } from "./connect.ts";
 
 export type Table = { name: string; columns: string[] };
 /** `bound` as PostgreSQL prints it: FOR VALUES FROM … TO …, or DEFAULT. */
-export type Partition = { name: string; parent: string; bound: string };
-export type Sequence = { name: string; value: number; isCalled: boolean };
+type Partition = { name: string; parent: string; bound: string };
+type Sequence = { name: string; value: number; isCalled: boolean };
 
 export const toNameList = (sql: Sql, names: readonly string[]): Fragment =>
   sql.unsafe(names.map((name) => `"${name.replaceAll('"', '""')}"`).join(", ")) as unknown as Fragment;

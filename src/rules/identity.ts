@@ -37,7 +37,7 @@ export function normalizeFile(file: string): string {
 export type PlacedCase = { suite: string; name: string; file: string | null };
 
 /** A result with the other names under which its test may be stored already. */
-export type NamedResult = PlacedCase & KnownNames;
+type NamedResult = PlacedCase & KnownNames;
 
 export const isAbsolute = (file: string): boolean => /^(?:\/|[a-z]:\/)/i.test(file);
 

@@ -25,10 +25,10 @@ import { insertDelivery, selectDelivery, selectIsCrowded, updateDeliveryDue } fr
 import { attemptDelivery, openSecrets, ROTATION_MS, type Secrets } from "./deliveries.ts";
 
 /** Which integration, of which team. */
-export type IntegrationPlace = { teamId: string; integrationId: string };
+type IntegrationPlace = { teamId: string; integrationId: string };
 
 /** What the secrets and addresses of a config take. */
-export type ConfigServices = {
+type ConfigServices = {
   seal: Seal;
   /** Private addresses that may be reached all the same. */
   outboundAllow: BlockList;
@@ -58,7 +58,7 @@ function split(kind: Kind, config: Record<string, unknown>): { open: Record<stri
   };
 }
 
-export type GivenIntegration = {
+type GivenIntegration = {
   kind: Kind;
   name?: string | undefined;
   enabled: boolean;
@@ -162,7 +162,7 @@ function requireSecretsAgain(
 export const removeIntegration = async (sql: Tx, { teamId, integrationId }: IntegrationPlace): Promise<string> =>
   (await deleteIntegration(sql, teamId, integrationId)) ?? refuseAbsent();
 
-export type Trying = {
+type Trying = {
   sql: Sql;
   begin: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
   seal: Seal;
