@@ -36,7 +36,6 @@ import { readCauseCursor } from "../../../src/web/components/causes.ts";
 import { toConfig } from "../../../src/web/pages/integrations/fields.tsx";
 import { browserOf } from "../../../src/web/components/people.tsx";
 import { shortAgent } from "../../../src/web/pages/uploads/upload_table.tsx";
-import { PART, readCursor, writeCursor } from "../../../src/web/site/cursor.ts";
 import { splitList, toLines } from "../../../src/web/site/action.ts";
 import { layout } from "../../../src/web/site/layout.tsx";
 import { acceptsHtml } from "../../../src/web/site/page_reply.ts";
@@ -206,10 +205,6 @@ testLinearity(
 testLinearity(
   "web/site",
   {
-    "cursor.ts": {
-      readCursor: (text) => [PART.real, PART.time, PART.id].map((part) => [part(text), readCursor(text, [part])]),
-      writeCursor: (text) => writeCursor([text]),
-    },
     "error_pages.tsx": { createErrorPages: null },
     "action.ts": { splitList, toLines, ...{ action: null, deletion: null, tryForm: null, write: null } },
     "layout.tsx": {
