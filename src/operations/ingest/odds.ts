@@ -57,7 +57,10 @@ export type OddsHistory = {
   /** Adds what explains the failures of a run: the next ones see it. */
   add(run: JudgedRun, failures: readonly Explained[]): void;
 };
-type Explained = Omit<PastFailure, "runId" | "isRetried"> & { shares: { flaky: number } };
+type Explained = Omit<PastFailure, "runId" | "isRetried" | "inARow"> & {
+  shares: { flaky: number };
+  evidence: { inARow: number };
+};
 
 /** A run with what is beside it. */
 type Asking = FailedRunKey &
@@ -119,11 +122,11 @@ export async function loadOdds(sql: Tx, projectId: string, judged: readonly Judg
   return {
     factsOf: ({ id }) => toFacts(byId.get(id)!, known),
     add({ id }, failures) {
-      for (const { shares, ...failure } of failures) {
+      for (const { shares, evidence, ...failure } of failures) {
         const state = { ...failure, runId: id, flaky: shares.flaky };
         if (!again.has(keyOf(state))) known.states.set(keyOf(state), state);
         const before = known.judged.get(failure.testCase) ?? [];
-        known.judged.set(failure.testCase, [...before, { ...failure, runId: id, isRetried: false }]);
+        known.judged.set(failure.testCase, [...before, { ...failure, ...evidence, runId: id, isRetried: false }]);
       }
     },
   };
