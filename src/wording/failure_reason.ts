@@ -55,7 +55,7 @@ function explanationOf(blame: Blame, evidence: OddsEvidence, change: number, def
         : `It also fails on ${defaultBranch} since then, with the same message`;
     case "incident":
       return elsewhere > 0
-        ? `${isSeenLater ? "Decided again: " : ""}${counted(elsewhere, "failure")} of other builds ${elsewhere === 1 ? "has" : "have"} the same message, ${outside}`
+        ? `${isSeenLater ? "Decided again: " : ""}${counted(elsewhere, "failure")} in other builds or tasks ${elsewhere === 1 ? "has" : "have"} the same message, ${outside}`
         : `Many tests failed together in this run, ${outside}`;
     case "flaky":
       if (passedAtCommit) return "It passed in another build of the same commit";

@@ -1,16 +1,11 @@
 /** Puts together what the odds of the failures of runs are weighed by. */
 
 import { isFromOutside } from "../../rules/outside.ts";
-import {
-  CONSTANTS,
-  type FailedRun,
-  type FailedTestFacts,
-  type Inheritance,
-  type Sightings,
-} from "../../rules/odds_facts.ts";
+import { CONSTANTS, type FailedRun, type FailedTestFacts, type Inheritance } from "../../rules/odds_facts.ts";
 import { type Rate, readRates } from "../../rules/flaky_rates.ts";
 import { byPlace, type PastRun, toLineRuns, toOtherRuns, toPastRun } from "./odds_runs.ts";
 import { weighPast } from "./past_failures.ts";
+import { toSightings } from "./sightings.ts";
 import type { Tx } from "../../database/connect.ts";
 import type { JudgedRun } from "../../store/failures.ts";
 import {
@@ -30,14 +25,17 @@ import {
 } from "../../store/failure_facts.ts";
 import {
   type FailedRunKey,
+  type Incident,
   type LineRun,
   type OtherRun,
   type RunPlace,
+  selectIncidents,
   selectLineRuns,
   selectOtherRuns,
   selectRunPlaces,
   selectSightings,
   type Sighting,
+  SPREAD,
   untilOf,
 } from "../../store/judged_runs.ts";
 
@@ -98,12 +96,13 @@ export async function loadOdds(sql: Tx, projectId: string, judged: readonly Judg
   );
   const numbers = [...new Set(keys.flatMap(({ rows }) => rows.map(({ testCase }) => testCase)))];
   const pastIds = new Set([...past.map(({ runId }) => runId), ...(judged.length > 1 ? ids : [])]);
-  const [states, absent, passedAgain, origins, sightings] = await Promise.all([
+  const [states, absent, passedAgain, origins, sightings, incidents] = await Promise.all([
     asked.length === 0 ? [] : selectStates(sql, projectId, asked, numbers),
     asked.length === 0 ? [] : selectAbsent(sql, projectId, asked, first),
     asked.length === 0 ? [] : selectPassedAgain(sql, projectId, asked, numbers),
     pastIds.size === 0 ? [] : selectOrigins(sql, projectId, [...pastIds]),
     failing.length === 0 ? [] : selectSightings(sql, projectId, keys, failing),
+    selectIncidents(sql, projectId, keys),
   ]);
   const again = new Set(passedAgain.map(keyOf));
   const known: Known = {
@@ -117,11 +116,16 @@ export async function loadOdds(sql: Tx, projectId: string, judged: readonly Judg
     origins: new Map(origins.map((one) => [one.id, one])),
     countOf: new Map(counts.map(({ testCase, runs }) => [testCase, runs])),
     sightings: Map.groupBy(sightings, ({ runId }) => runId),
+    incidents,
   };
   const byId = new Map(asking.map((one) => [one.id, one]));
   return {
     factsOf: ({ id }) => toFacts(byId.get(id)!, known),
-    add({ id }, failures) {
+    add({ id, executionId }, failures) {
+      const outside = failures.filter(({ explained }) => explained === "outside");
+      for (const [cause, { length: hits }] of Map.groupBy(outside, ({ cause }) => cause))
+        if (cause !== null && hits >= SPREAD)
+          known.incidents.push({ executionId, runId: id, cause, hits, tests: byId.get(id)!.place.tests });
       for (const { shares, evidence, ...failure } of failures) {
         const state = { ...failure, runId: id, flaky: shares.flaky };
         if (!again.has(keyOf(state))) known.states.set(keyOf(state), state);
@@ -145,6 +149,8 @@ type Known = {
   origins: ReadonlyMap<string, PastOrigin>;
   countOf: ReadonlyMap<number, number>;
   sightings: ReadonlyMap<string, readonly Sighting[]>;
+  /** Of the executions of the judged runs. */
+  incidents: Incident[];
 };
 
 function toFacts(own: Asking, known: Known): OddsFacts {
@@ -186,7 +192,10 @@ function toFacts(own: Asking, known: Known): OddsFacts {
     run: {
       tests: place.tests,
       failures,
-      sightings: toSightings(own.outside, known),
+      sightings: toSightings(own, {
+        ...known,
+        isOfChange: (runId, testCase) => isOfChange(known, { runId, testCase }),
+      }),
       onHost: place.host === null ? null : { runs: place.hostRuns, disturbed: place.hostDisturbed },
     },
     disturbed: (place.disturbed + CONSTANTS.unrestA) / (place.builds + CONSTANTS.unrestB),
@@ -228,6 +237,11 @@ type LineFacts = {
   missing: ReadonlySet<string>;
 };
 type RunCase = { runId: string; testCase: number };
+
+function isOfChange({ states }: Known, one: RunCase): boolean {
+  const state = states.get(keyOf(one));
+  return state !== undefined && !state.isOfMany && ["change", "inherited"].includes(state.explained ?? "");
+}
 
 const keyOf = ({ runId, testCase }: RunCase) => `${runId} ${testCase}`;
 
@@ -277,32 +291,4 @@ function createLine({ ofLine, ofMine, asked, siblings, isBaseNamed, failed, miss
       };
     },
   };
-}
-
-function toSightings(outside: readonly OtherRun[], { sightings, states }: Known) {
-  const results = outside.reduce((sum, { tests }) => sum + tests, 0);
-  const found = outside
-    .flatMap(({ id }) => sightings.get(id) ?? [])
-    .map(({ runId, cause, hits, testCases }) => {
-      // As `selectSightings` has it.
-      const isTheirs = (testCase: number) => {
-        const state = states.get(keyOf({ runId, testCase }));
-        return state !== undefined && !state.isOfMany && ["change", "inherited"].includes(state.explained ?? "");
-      };
-      return { cause, hits: testCases ? new Set(testCases.filter((testCase) => !isTheirs(testCase))).size : hits };
-    });
-  return new Map(
-    [
-      ...Map.groupBy(
-        found.filter(({ hits }) => hits > 0),
-        ({ cause }) => cause,
-      ),
-    ].map(([cause, own]): [string, Sightings] => [
-      cause,
-      {
-        ...{ hits: own.reduce((sum, one) => sum + one.hits, 0), results },
-        isSpread: own.filter((one) => one.hits >= 3).length >= 2 || own.some((one) => one.hits >= 6),
-      },
-    ]),
-  );
 }
