@@ -56,7 +56,7 @@ export const lockLiveKey = async (
   ).length === 1;
 
 /** What one of several in a transaction needs: its key live, and its locks. */
-export type Claimant = { key: LiveKey; locks: readonly AdvisoryLock[] };
+type Claimant = { key: LiveKey; locks: readonly AdvisoryLock[] };
 
 const LOCK_LIVE_KEYS = compose<
   "teams" | "keys" | "locks" | "lockNumbers",
@@ -218,7 +218,7 @@ export const deleteEndedRunnerKeys = (sql: Sql, days: number, limit: number): Pr
   return deletePortion(sql, "api_key", isEnded, { limit });
 };
 
-export type NewKeyRow = {
+type NewKeyRow = {
   id: string;
   projectId: string | null;
   name: string | null;
@@ -281,12 +281,7 @@ export const selectTeamKeys = (sql: Sql, teamId: string, limit: number) => sql<S
   select ${shownColumns(sql)} from api_key k where team_id = ${teamId} and project_id is null
   order by revoked_at is not null, id desc limit ${limit}`;
 
-export type RevokedKey = {
-  teamId: string;
-  projectId: string | null;
-  scope: Scope | null;
-  name: string | null;
-  leading: string;
+export type RevokedKey = Omit<LiveKey, "id"> & {
   revokedAt: string;
   /** False: it was revoked before. */
   isNew: boolean;

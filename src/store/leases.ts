@@ -127,7 +127,7 @@ export const selectExecutionsOf = (
     or id = any(${toTextArray(returned)}::uuid[]) and ${isHeld(sql, sql`l`)})
   order by execution_id, id`;
 
-export type RenewedLease = Omit<LeaseState, "cancelled" | "reason"> & {
+type RenewedLease = Omit<LeaseState, "cancelled" | "reason"> & {
   stopReason: string | null;
   /** Its runner has been told before to end it. */
   wasTold: boolean;
@@ -282,7 +282,7 @@ export const selectTasksWithoutLease = (sql: Tx, projectId: string, executionId:
     and not exists (
       select from lease l where l.project_id = r.project_id and l.run_id = r.id and ${isOpen(sql, sql`l`)})`;
 
-export type TaskWithoutLease = {
+type TaskWithoutLease = {
   slug: string;
   attempt: number;
   verdict: "passed" | "failed" | null;
@@ -313,7 +313,7 @@ const hasRunFor = (sql: Sql, lease: Fragment, seconds: number) => sql`(
   ${lease}.started_at < now() - (${lease}.timeout_seconds + ${seconds}::int) * interval '1 second'
   and ${hasServedFor(sql, LEASE_SECONDS)})`;
 
-export type OverdueLease = HeldLease & { isExpired: boolean; isTooLong: boolean; timeoutSeconds: number };
+type OverdueLease = HeldLease & { isExpired: boolean; isTooLong: boolean; timeoutSeconds: number };
 
 /** The lease, locked, if it is still overdue. `isExpired`: its runner was not heard of; `isTooLong`: it goes on all the same. */
 export const lockOverdueLease = async (sql: Tx, projectId: string, id: string): Promise<OverdueLease | undefined> => {

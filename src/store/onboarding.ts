@@ -7,7 +7,7 @@ import { renewCaseIndex } from "./case_index_version.ts";
 import { discardDays } from "./past_days.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
-export type OnboardingRow = {
+type OnboardingRow = {
   skipped: StepId[];
   dismissed: boolean;
   /** When each step was done; null: not yet. Sample data does not count. */
