@@ -380,6 +380,8 @@ create table attempt (
   host text, -- the name of the machine; null: unknown, as are the next two
   system text, -- operating system and architecture, such as "linux x64"
   image text, -- of the machine or container
+  -- What files took beyond their test cases, for imports and hooks: one case of each file, and milliseconds; null: not reported
+  overhead_cases int[], overheads int[],
   started_at timestamptz(3), -- when its tests began, as far as a clock can be trusted; null: unknown
   received_at timestamptz(3) not null,
   primary key (project_id, run_id, shard, number), foreign key (project_id, run_id) references test_run on delete cascade
@@ -731,6 +733,8 @@ create table runner (
   paused_at timestamptz(3), -- it gets no new tasks
   paused_until timestamptz(3), -- null: until someone resumes it
   pause_reason text, seen_at timestamptz(3) not null,
+  stopped boolean not null default false, -- its last request said that it ends
+  registered_at timestamptz(3), -- when a process got a key for it; null: it uses another key
   primary key (project_id, name)
 );
 

@@ -2,7 +2,9 @@
 
 import { absent, fail } from "../http/problem.ts";
 import { endByInfrastructure, endStopped, endUnopened } from "../operations/executions/lease_ends.ts";
+import { settleCommit } from "../operations/executions/lease_commit.ts";
 import { type Sync, type Synced, syncRunner } from "../operations/executions/leases.ts";
+import { watchExecutions } from "../operations/live/watched.ts";
 import { takeReports } from "../operations/ingest/ingest.ts";
 import { prepareReport } from "../operations/ingest/prepare.ts";
 import { resolveReport } from "../operations/ingest/resolve.ts";
@@ -13,7 +15,7 @@ import { route, type Route } from "../request/route.ts";
 import { joinLog } from "../rules/log_parts.ts";
 import { pollIntervalSeconds } from "../rules/poll_interval.ts";
 import { commitListing } from "../schema/commit_listings.ts";
-import { leaseAnswer, leaseEnd, leaseFailure, leaseSync } from "../schema/leases.ts";
+import { leaseAnswer, leaseCommit, leaseEnd, leaseFailure, leaseSync, settledCommit } from "../schema/leases.ts";
 import { leaseLog, logQuery, runLeasePage } from "../schema/run_leases.ts";
 import { runnerFilter } from "../schema/runners.ts";
 import { toStorable } from "../schema/fields.ts";
@@ -24,6 +26,7 @@ import { type HeldLease, lockLease, selectLease } from "../store/leases.ts";
 import { lockListedSearches, selectListedRange } from "../store/culprit_listings.ts";
 import { updateRange } from "../store/culprit_searches.ts";
 import { updateListedProbe, updateProbeWithoutBuild } from "../store/probes.ts";
+import { selectIsUnwatched } from "../store/live.ts";
 import { countRunners } from "../store/runners.ts";
 import { selectRunId } from "../store/test_runs.ts";
 
@@ -32,6 +35,9 @@ const OUTPUT_TAIL = 16_384;
 
 /** How often a call looks in the queue behind tasks whose variables do not open. */
 const MAX_LOOKS = 20;
+
+/** Whoever reads a log reads on within this time, or does not wait for more. */
+const LOG_WATCHED_SECONDS = 30;
 
 /** Of a log, in one answer. */
 const FEW_PARTS = 32;
@@ -58,9 +64,12 @@ export const leases: Route[] = [
     },
     async ({ sql, params, body, caller, transact, services, budget }) => {
       const { projectId } = params;
-      const { runner, labels, taskSlugs, probeSlugs, free, held, waitSeconds } = body;
-      if (caller.scope === "runner" && runner !== caller.name)
-        fail("VALIDATION_ERROR", `Cannot read "runner": this is the key of the runner ${JSON.stringify(caller.name)}`);
+      const { labels, taskSlugs, probeSlugs, free, held, waitSeconds } = body;
+      const own = caller.scope === "runner" ? caller.name! : undefined;
+      const runner =
+        body.runner ?? own ?? fail("VALIDATION_ERROR", `Cannot read "runner": expected the name of the runner`);
+      if (own !== undefined && runner !== own)
+        fail("VALIDATION_ERROR", `Cannot read "runner": this is the key of the runner ${JSON.stringify(own)}`);
       const asker = { runner, labels, taskSlugs, probeSlugs };
       const sync = async (what: Sync): Promise<Synced> => {
         for (let looks = 1; ; looks++) {
@@ -105,7 +114,7 @@ export const leases: Route[] = [
           if (woken === "closed" || woken === "sync" || woken === "key_revoked") break;
           const looking = { wantsWork: free > 0, held: ids, knownAsWatched: before };
           if (await selectHasNews(sql, projectId, asker, looking))
-            synced = await sync({ free, held: ids.map((id) => ({ id })), returned: [], waitSeconds: 0 });
+            synced = await sync({ ...body, held: ids.map((id) => ({ id })), returned: [], waitSeconds: 0 });
         }
         // Since the first look the key may have been revoked, and others may have come.
         const runners = waited ? await transact((sql) => countRunners(sql, projectId)) : synced.runners;
@@ -186,6 +195,29 @@ export const leases: Route[] = [
   ),
 
   route(
+    "POST /projects/:projectId/leases/:leaseId/commit",
+    {
+      scope: "run",
+      isForRunners: true,
+      summary: "Name the commit that an execution tests",
+      description:
+        "For an execution that names no commit: the runner sends the newest commit of the branch. The first one is stored with the " +
+        "execution, and every runner gets it as the answer, so that all tasks and shards test the same commit.",
+      example: { body: { commit: "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567" } },
+      body: leaseCommit,
+      answer: settledCommit,
+    },
+    async ({ sql, params: { projectId, leaseId }, body, caller, conclude }) => {
+      const known = (await selectLease(sql, projectId, leaseId)) ?? absent();
+      if (caller.scope === "runner" && known.runner !== caller.name) absent();
+      const { executionId } = known;
+      return await conclude(async (sql) => ({
+        commit: await settleCommit(sql, projectId, { leaseId, executionId }, body.commit),
+      }));
+    },
+  ),
+
+  route(
     "POST /projects/:projectId/leases/:leaseId/commits",
     {
       scope: "run",
@@ -244,15 +276,17 @@ export const leases: Route[] = [
     {
       summary: "Read the log of a task from a byte offset",
       description:
-        "Works while the task runs: repeat the request with nextOffset until ended is true. The last mebibyte of a log " +
-        "is kept. The runner has masked secrets.",
+        "Works while the task runs: repeat the request with nextOffset until ended is true. The runner then sends new output " +
+        "every few seconds, as long as someone reads it. The last mebibyte of a log is kept. The runner has masked secrets.",
       text: "The whole output from the offset on",
       query: logQuery,
       answer: leaseLog,
     },
-    async ({ sql, params, query, wantsText }) => {
+    async ({ sql, params, query, wantsText, transact }) => {
       const { projectId, executionId, taskSlug } = params;
       const runId = (await selectRunId(sql, projectId, executionId, taskSlug)) ?? absent();
+      if (await selectIsUnwatched(sql, projectId, executionId, LOG_WATCHED_SECONDS / 2))
+        await transact((sql) => watchExecutions(sql, projectId, [executionId], LOG_WATCHED_SECONDS));
       if (query.shard !== undefined && !(await selectHasShard(sql, projectId, runId, query.shard))) absent();
       const lease = await selectLogLease(sql, projectId, runId, { shard: query.shard, leaseId: query.lease_id });
       if (!lease && query.lease_id !== undefined) absent();

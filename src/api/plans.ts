@@ -14,6 +14,7 @@ import {
   selectFileTimings,
   selectPlan,
   type StoredPlan,
+  updatePlanFiles,
 } from "../store/plans.ts";
 
 const toPlan = ({ runs, files }: StoredPlan, index: number): Plan => ({
@@ -67,6 +68,7 @@ export const plans: Route[] = [
     "POST /projects/:projectId/executions/:executionId/test-runs/:taskSlug/plan",
     {
       scope: "upload",
+      isForRunners: true,
       summary: "Get the files of one shard from a list of existing files",
       description:
         "Like GET, but the first list of files becomes part of the plan: a new file is assumed to take as long as the " +
@@ -76,10 +78,14 @@ export const plans: Route[] = [
       body: planRequest,
       answer: plan,
     },
-    async ({ sql, params, query: { shard }, body, conclude }) => {
+    async ({ sql, params, query: { shard }, body: { files, holder }, caller, conclude }) => {
       const stored = await selectPlan(sql, params, shard.of);
-      const prepared = stored ? () => toPlan(stored, shard.index) : await preparePlan(sql, params, shard, body.files);
-      return await conclude(async (sql) => await prepared(sql));
+      const prepared = stored ? () => toPlan(stored, shard.index) : await preparePlan(sql, params, shard, files);
+      return await conclude(async (sql) => {
+        if (caller.scope === "runner") await requireHeldLease(sql, params, { shard, holder }, caller.name!);
+        if (stored?.given === null) await updatePlanFiles(sql, params, shard.of, [...new Set(files)]);
+        return await prepared(sql);
+      });
     },
   ),
 

@@ -128,7 +128,8 @@ async function ofLease(
     parameters: {
       ...{ format, exit_code, allow_empty, complete, attachments, host, system, image, repository_root },
       ...{ gate: parameters.gate, gate_missing: parameters.gate_missing, gate_dry_run: parameters.gate_dry_run },
-      ...{ attempts: parameters.attempts, lease_id, ...own, execution_id: lease.executionId },
+      ...{ attempts: parameters.attempts, failure: parameters.failure },
+      ...{ lease_id, ...own, execution_id: lease.executionId },
       ...(lease.probe ? { untrusted: true } : {}),
     },
     only: await selectOnly(sql, projectId, lease),

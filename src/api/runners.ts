@@ -25,9 +25,9 @@ export const runners: Route[] = [
       answer: registeredRunner,
       status: 201,
     },
-    ({ body: { runner, version }, caller, conclude }) =>
+    ({ body, caller, conclude }) =>
       conclude(async (sql) => {
-        const { id, key } = await registerRunner(sql, caller, runner, version ?? null);
+        const { id, key, runner } = await registerRunner(sql, caller, body);
         // The key is not kept for a request that is repeated.
         return jsonOnce(201, { runner, id, key }, { runner, id, key: null });
       }),

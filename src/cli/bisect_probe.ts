@@ -54,8 +54,7 @@ const NO_RESULT_CODES = [125, 126, 127];
 export async function createProber(options: ProberOptions): Promise<Prober> {
   const { repository, ask, host } = options;
   const folder = realpathSync(mkdtempSync(join(host["TMPDIR"] || tmpdir(), "assay-bisect-")));
-  const own = createExistingRepository(repository, ask);
-  const checkout = openCheckout(join(folder, "trees"), host, own);
+  const checkout = openCheckout(join(folder, "trees"), host, createExistingRepository(repository, ask));
   const commands = { prepare: [options.prepare ?? ""], build: [] };
   const config = { repository, submodules: false, lfs: false, ...commands, keep: KEPT_TREES };
   // A hook that starts the search would otherwise make git in the work tree use the repository of the hook.
@@ -90,8 +89,8 @@ export async function createProber(options: ProberOptions): Promise<Prober> {
     const directory = join(tree.directory, options.directory);
     if (!existsSync(directory)) return { result: "no_build", exitCode: null, output: "" };
     const context = { ...options, directory, environment, folder, output };
-    if (options.prepare !== undefined && !tree.isPrepared) {
-      const exitCode = await runIn(options.prepare, context);
+    if (!tree.isPrepared) {
+      const exitCode = options.prepare === undefined ? 0 : await runIn(options.prepare, context);
       if (exitCode !== 0) return { result: "no_build", exitCode, output: output.text() };
       await tree.prepared();
       output.clear();
@@ -114,7 +113,6 @@ export async function createProber(options: ProberOptions): Promise<Prober> {
     async close() {
       await checkout.settled();
       rmSync(folder, { recursive: true, force: true });
-      await own.pruneTrees();
     },
   };
 }

@@ -171,11 +171,11 @@ export async function askStream(
 }
 
 /** Asks the runner of this task, by its socket. */
-export async function askSocket(socket: string, body: unknown): Promise<ServerAnswer> {
+export async function askSocket(socket: string, path: string, body: unknown): Promise<ServerAnswer> {
   const headers = { "Content-Type": "application/json" };
   const request = { unix: socket, method: "POST", headers, body: JSON.stringify(body) };
   try {
-    const response = await fetch("http://runner/", request);
+    const response = await fetch(`http://runner${path}`, request);
     return { status: response.status, text: await readText(response, MAX_ANSWER_BYTES), headers: response.headers };
   } catch (error) {
     if (error instanceof AnswerTooLongError) throw new AnswerTooLongError(`Cannot read the runner: ${error.message}`);

@@ -141,12 +141,26 @@ export async function askPlan(
   const id = executionId ?? (await findExecution(address, wish));
   const path = planPath(id, task, shard);
   const failing = `Cannot get the plan of "${task}" in execution "${id}"`;
-  // A longer list has no room in a request: then only known files are planned.
-  const canPlanNew =
-    names !== undefined && names.length <= MAX_SPLIT_FILES && names.every(({ length }) => length <= 1_000);
-  const posted = canPlanNew ? await postPlan(address, path, names, wish, failing) : undefined;
+  const posted = fitsInRequest(names) ? await postPlan(address, path, names, wish, failing) : undefined;
   const answer = posted ?? (await request(address, { path }, wish, failing));
   return readAs(planAnswer, `plan from ${address.url}`, answer.text);
+}
+
+/** A longer list has no room in a request: then only known files are planned. */
+const fitsInRequest = (names: readonly string[] | undefined): names is readonly string[] =>
+  names !== undefined && names.length <= MAX_SPLIT_FILES && names.every(({ length }) => length <= 1_000);
+
+/** In a task of a runner: the runner tells the server which files there are. Undefined: it cannot, and the plan in its file counts. */
+export async function askRunnerForPlan(
+  { task }: SplitRequest,
+  socket: string | undefined,
+  names: readonly string[] | undefined,
+): Promise<AskedPlan | undefined> {
+  if (!socket || !fitsInRequest(names)) return undefined;
+  const answer = await askSocket(socket, "/plan", { files: names });
+  if (answer.status === 400 || answer.status === 413) return undefined;
+  if (answer.status >= 300) throw new Error(`Cannot get the plan of "${task}": ${messageOf(answer)}`);
+  return readAs(planAnswer, "plan from the runner", answer.text);
 }
 
 const batchAnswer = v.object({ files: v.array(v.string()), left: v.number() });
@@ -157,7 +171,7 @@ export async function askBatch(wish: SplitRequest, holder: string, files: readon
   const failing = `Cannot get the next files of "${task}"`;
   const socket = invocation.environment["ASSAY_QUEUE"];
   if (socket) {
-    const answer = await askSocket(socket, { files });
+    const answer = await askSocket(socket, "/batch", { files });
     if (answer.status >= 300) throw new Error(`${failing}: ${messageOf(answer)}`);
     return readAs(batchAnswer, "batch from the runner", answer.text);
   }

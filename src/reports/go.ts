@@ -35,6 +35,7 @@ type Package = {
   end: CaseStatus | null;
   failedBuild: string;
   timedOut: boolean;
+  durationMs: number | null;
 };
 
 const ENDS: Record<string, CaseStatus> = { pass: "passed", bench: "passed", fail: "failed", skip: "skipped" };
@@ -80,7 +81,9 @@ export function readGoEvents(events: Iterable<JsonObject | string>): Report {
   const cases: ReportedCase[] = [];
   for (const [path, one] of packages) {
     settle(one);
+    const first = cases.length;
     for (const test of one.tests.values()) cases.push(toResult(path, test, one.timedOut, cutter));
+    if (one.tests.size > 0 && one.durationMs !== null) cases[first]!.unitMs = one.durationMs;
     // The build of a package that passed, or had no tests, may have failed all the same.
     const build = one.end === "failed" || one.end === null ? builds.take(one.failedBuild || path) : "";
     const synthetic = toSynthetic(path, one, build, cutter);
@@ -150,7 +153,15 @@ function createBuilds() {
 function enter(packages: Map<string, Package>, path: string): Package {
   const known = packages.get(path);
   if (known) return known;
-  const one = { tests: new Map(), running: new Set<Test>(), output: "", end: null, failedBuild: "", timedOut: false };
+  const one = {
+    tests: new Map(),
+    running: new Set<Test>(),
+    output: "",
+    end: null,
+    failedBuild: "",
+    timedOut: false,
+    durationMs: null,
+  };
   packages.set(path, one);
   return one;
 }
@@ -165,6 +176,7 @@ function readEvent(one: Package, event: JsonObject): number {
     if (action === "start") one.end = null;
     if (end === null) return 0;
     settle(one, end);
+    one.durationMs = msFromSeconds(event.Elapsed);
     one.failedBuild = asText(event.FailedBuild);
     return 0;
   }

@@ -43,7 +43,11 @@ export function readJest(json: unknown): Report {
     isForeign &&= !Array.isArray(tests);
     const assertions = asList(tests).map(toFields);
     if (cases.length + assertions.length >= MAX_CASES) throw tooManyCases();
+    const first = cases.length;
     for (const assertion of assertions) cases.push(readAssertion(assertion, { file, isVitest }, cutter, unknown));
+    const [began, done] = [toEpochMs(one.startTime), toEpochMs(one.endTime)];
+    const unitMs = began !== null && done !== null && done >= began ? toMs(done - began) : null;
+    if (assertions.length > 0 && unitMs !== null) cases[first]!.unitMs = unitMs;
     const isFailed = assertions.some(({ status }) => status === "failed");
     // Its tests are as they are, and the file failed all the same: a hook, an error between tests, a syntax error.
     if (one.status === "failed" && !isFailed) {

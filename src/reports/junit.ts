@@ -2,7 +2,16 @@
 
 import { elementsOf, foreignElement, toFault, type XmlPart } from "./fields.ts";
 import { FAILED_TO_LOAD, isPlaywright, toolReaderOf } from "./js_tools.ts";
-import { countCase, countComment, countStray, createTally, createTotals, type SuiteTotals } from "./totals.ts";
+import {
+  countCase,
+  countComment,
+  countStray,
+  createTally,
+  createTotals,
+  noteUnit,
+  type SuiteTotals,
+  takeUnitTime,
+} from "./totals.ts";
 import {
   type CaseName,
   type KnownNames,
@@ -82,6 +91,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
     open.push(place);
   };
   const finish = ({ tally, suites, file }: Place) => {
+    takeUnitTime(tally, msFromSeconds(tally.attributes.time));
     const toPlace = () => ({ suite: namer.toSuite(suites, "", "", file), file });
     for (const fault of totals.finish(tally, toPlace)) push(toFault(cutter, fault));
   };
@@ -111,6 +121,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
       if (kind === "testcase") {
         const one = toCase(node, place, namer, cutter, readTool);
         push(one);
+        noteUnit(place.tally, one);
         const odd = one.status === "passed" ? oddWords(node) : NONE;
         for (const word of odd) unknown.count(word);
         if (odd.length > 0) place.tally.odd.push(one);

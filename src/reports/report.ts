@@ -29,6 +29,11 @@ export type ReportedCase = {
   isThroughChild?: boolean;
   /** Its suite counts a flaky test, and its failures are listed one by one: it may have passed in the end. */
   isFlakyByCount?: boolean;
+  /**
+   * How long its file took with everything beside its tests, such as imports and hooks; without a file, its class or package. On one
+   * case of each, and absent where the report does not say.
+   */
+  unitMs?: number;
   /** The run of the tests that it is from, where a report holds several: the last one has the highest number. */
   round?: number;
 } & KnownNames;

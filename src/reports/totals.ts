@@ -31,6 +31,11 @@ export type SuiteTotals = {
   unshown: number;
   /** Cases that passed as far as known words tell. */
   odd: ReportedCase[];
+  /** The first case of its own; null: it has none, or cases of several files, classes or packages. */
+  first: ReportedCase | null | undefined;
+  /** The time of the cases of its own, and of the suites inside. */
+  casesMs: number;
+  insideMs: number;
 };
 
 /** Without an outer one, of what is around all roots. */
@@ -53,7 +58,25 @@ export function createTally(
     declaredInside: 0,
     unshown: 0,
     odd: [],
+    first: undefined,
+    casesMs: 0,
+    insideMs: 0,
   };
+}
+
+/** A test case of the suite itself: the time of the suite is that of a file, class or package if all its cases are of the same. */
+export function noteUnit(tally: SuiteTotals, one: ReportedCase): void {
+  tally.casesMs += one.durationMs ?? 0;
+  if (tally.first === undefined) tally.first = one;
+  else if (tally.first && (tally.first.file !== one.file || (one.file === null && tally.first.suite !== one.suite)))
+    tally.first = null;
+}
+
+/** The suite has ended: what it took without the suites inside is the time of its file, class or package. */
+export function takeUnitTime({ first, casesMs, insideMs, outer }: SuiteTotals, ms: number | null): void {
+  // Less than what is inside is no time of the suite.
+  if (ms !== null && first && ms >= insideMs) first.unitMs = ms - insideMs;
+  if (outer) outer.insideMs += ms ?? casesMs + insideMs;
 }
 
 /** A test case, which tells of so many failures, whatever it made of them. */

@@ -4,6 +4,39 @@ import type { Shard } from "../schema/fields.ts";
 import { normalizeFile } from "./identity.ts";
 import { toContainedPath } from "./report_path.ts";
 
+/**
+ * The first group is what a report without files names instead, if it is a class, such as "com.acme.CartTest", or a package, such as
+ * "example.com/shop/cart": the beginning of the suite. PostgreSQL reads the same expression.
+ */
+export const UNIT_IN_SUITE = String.raw`^(?=\S*[./])([^\s$]+)(\$\S*)?( > |$)`;
+const unitInSuite = new RegExp(UNIT_IN_SUITE);
+
+/** What a test case belongs to when tests are split: its file, or else its class or package; undefined: neither is known. */
+export const unitOf = ({ file, suite }: { file: string | null; suite: string }): string | undefined =>
+  file === null ? unitInSuite.exec(suite)?.[1] : normalizeFile(file);
+
+/**
+ * What files took beyond their test cases, such as for imports and hooks; less than 0 for tests that ran at the same time. `first` is
+ * the index of a case of the file.
+ */
+export function overheadsOf(
+  cases: readonly { file: string | null; suite: string; durationMs: number | null; unitMs?: number }[],
+): { first: number; ms: number }[] {
+  const units = new Map<string, { first: number; sum: number; own: number | null }>();
+  if (!cases.some(({ unitMs }) => unitMs !== undefined)) return [];
+  for (const [index, one] of cases.entries()) {
+    const name = unitOf(one);
+    if (name === undefined) continue;
+    const unit = units.get(name) ?? { first: index, sum: 0, own: null };
+    unit.sum += one.durationMs ?? 0;
+    if (one.unitMs !== undefined) unit.own = (unit.own ?? 0) + one.unitMs;
+    units.set(name, unit);
+  }
+  return [...units.values()].flatMap(({ first, sum, own }) =>
+    own === null || own === sum ? [] : [{ first, ms: own - sum }],
+  );
+}
+
 /** `ms` is null where no run has told it. */
 export type FileTiming = { file: string; ms: number | null };
 
@@ -121,13 +154,15 @@ export function createFileMatch(
 ): (name: string) => string | undefined {
   const exact = new Map(known.map((file) => [toFileName(file), file]));
   const byLast = Map.groupBy(
-    known.map((file) => ({ file, parts: toFileName(file).split("/") })),
+    known.map((file) => ({ file, parts: partsOf(toFileName(file)) })),
     ({ parts }) => parts.at(-1)!,
   );
   return (name) => {
     const same = exact.get(name);
     if (same !== undefined) return same;
-    const parts = name.split("/");
+    const own = name.split("/");
+    const asClass = partsOf(name.replace(JVM_SOURCE, ""));
+    const parts = byLast.has(own.at(-1)!) ? own : asClass;
     let best = { file: undefined as string | undefined, length: 0 };
     const alike = byLast.get(parts.at(-1)!) ?? [];
     if (alike.length > maxAlike) return undefined;
@@ -141,6 +176,12 @@ export function createFileMatch(
     return best.file;
   };
 }
+
+const JVM_SOURCE = /\.(?:java|kt|groovy|scala)$/;
+const CLASS = /^(?:[\w$]+\.)*[A-Z]\w*[a-z][\w$]*$/;
+
+/** A class has its package before it, as the path of its source has. */
+const partsOf = (name: string): string[] => name.split(CLASS.test(name) ? "." : "/");
 
 function commonEnd(a: readonly string[], b: readonly string[]): number {
   let length = 0;

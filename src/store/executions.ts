@@ -115,6 +115,9 @@ export async function updateRepeatedStatus(
   if (count > 0) await discardDays(sql, projectId, [id]);
 }
 
+export const updateExecutionCommit = (sql: Tx, projectId: string, id: string, commit: string) => sql`
+  update execution set commit = ${commit} where project_id = ${projectId} and id = ${id} and commit is null`;
+
 export type ExecutionChange = ExecutionOrigin & {
   status: ExecutionStatus;
   /** Whether a report has just come in: it starts the execution and puts its expiry off. */

@@ -1,6 +1,7 @@
 /** What every server of one database must agree on. */
 
 import { type Database, type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
+import { isHeld } from "./runner_presence.ts";
 
 /** The secret that signs page cursors: made by the first server, shared by all, so that a page may come from any. */
 export async function selectCursorSecret(sql: Sql): Promise<Uint8Array> {
@@ -20,11 +21,25 @@ const OUTAGE_SECONDS = 20;
 /** How often it is noted at most. */
 const NOTE_SECONDS = 5;
 
-/** Notes that a server reaches the database; after an outage the time of service begins anew. */
+/**
+ * Notes that a server reaches the database. After an outage the time of service begins anew, and leases last longer by its duration: what
+ * is left of their time is the same as before, however many outages there are.
+ */
 export const noteServing = (sql: Sql) => sql`
-  update instance set serving_at = now(), serving_since =
-    case when serving_at > now() - ${OUTAGE_SECONDS}::int * interval '1 second' then serving_since else now() end
-  where serving_at is null or serving_at < now() - ${NOTE_SECONDS}::int * interval '1 second'`;
+  with before as materialized (
+    select now() - serving_at as away from instance
+    where serving_at is null or serving_at < now() - ${NOTE_SECONDS}::int * interval '1 second' for update
+  ), held as materialized (
+    select l.project_id, l.id, b.away from before b, lease l
+    where b.away > ${OUTAGE_SECONDS}::int * interval '1 second' and ${isHeld(sql, sql`l`)}
+    order by l.id for update of l
+  ), extended as (
+    update lease l set expires_at = l.expires_at + held.away from held
+    where l.project_id = held.project_id and l.id = held.id
+  )
+  update instance set serving_at = now(),
+    serving_since = case when before.away <= ${OUTAGE_SECONDS}::int * interval '1 second' then serving_since else now() end
+  from before`;
 
 /** A condition: the service has been there for so many seconds without an outage, or nobody has noted when it began. */
 export const hasServedFor = (sql: Sql, seconds: number): Fragment => sql`not exists (

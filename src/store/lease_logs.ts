@@ -41,6 +41,15 @@ export async function appendLogs(
   }
 }
 
+/** Appends a line of the server to a log. The caller has locked the lease. */
+export async function appendLogNote(sql: Tx, projectId: string, id: string, text: string): Promise<void> {
+  const [row] = await sql<{ bytes: number }[]>`
+    select log_bytes as bytes from lease where project_id = ${projectId} and id = ${id}`;
+  if (!row) return;
+  const line = `${row.bytes === 0 ? "" : "\n"}[assay] ${text}\n`;
+  await appendLogs(sql, projectId, [{ id, offset: row.bytes, bytes: new TextEncoder().encode(line) }]);
+}
+
 /** Returns the leases of a run that runners had, oldest first: one row more than `limit`, which shows that there are more. */
 export const selectLeasesOfRun = (
   sql: Sql,

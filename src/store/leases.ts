@@ -298,15 +298,20 @@ export const selectOverdueLease = async (
     select project_id as "projectId", id, execution_id as "executionId" from lease l
     where ${isHeld(sql, sql`l`)} and ${isOverdue(sql, sql`l`)} and ${isProject(sql, sql`l.project_id`)}
       and ${isDue(sql, "lease", sql`l.id::text`)}
-      and ${hasServedFor(sql, LEASE_SECONDS)}
     order by expires_at limit 1`;
   return row;
 };
 
+/** A runner could not report the end of its task during an outage. */
 const isOverdue = (sql: Sql, lease: Fragment) => sql`(
   ${lease}.expires_at < now()
-  or ${lease}.stop_reason is null and ${lease}.started_at < now() - (${lease}.timeout_seconds + ${GRACE_SECONDS}::int) * interval '1 second'
-  or ${lease}.started_at < now() - (${lease}.timeout_seconds + ${4 * GRACE_SECONDS}::int) * interval '1 second')`;
+  or ${lease}.stop_reason is null and ${hasRunFor(sql, lease, GRACE_SECONDS)}
+  or ${hasRunFor(sql, lease, 4 * GRACE_SECONDS)})`;
+
+/** A condition: the time limit of the task was over so many seconds ago. */
+const hasRunFor = (sql: Sql, lease: Fragment, seconds: number) => sql`(
+  ${lease}.started_at < now() - (${lease}.timeout_seconds + ${seconds}::int) * interval '1 second'
+  and ${hasServedFor(sql, LEASE_SECONDS)})`;
 
 type OverdueLease = HeldLease & { isExpired: boolean; isTooLong: boolean; timeoutSeconds: number };
 
@@ -314,7 +319,7 @@ type OverdueLease = HeldLease & { isExpired: boolean; isTooLong: boolean; timeou
 export const lockOverdueLease = async (sql: Tx, projectId: string, id: string): Promise<OverdueLease | undefined> => {
   const [row] = await sql<OverdueLease[]>`
     select ${columns(sql)}, expires_at < now() as "isExpired", timeout_seconds as "timeoutSeconds",
-      coalesce(started_at < now() - (timeout_seconds + ${4 * GRACE_SECONDS}::int) * interval '1 second', false) as "isTooLong"
+      coalesce(${hasRunFor(sql, sql`lease`, 4 * GRACE_SECONDS)}, false) as "isTooLong"
     from lease where project_id = ${projectId} and id = ${id} and ${isHeld(sql, sql`lease`)}
       and ${isOverdue(sql, sql`lease`)}
     for update`;

@@ -198,6 +198,14 @@ export async function selectLiveExecutions(
 export const selectExecutionExists = async (sql: Sql, projectId: string, id: string): Promise<boolean> =>
   (await sql`select from execution where project_id = ${projectId} and id = ${id}`).length === 1;
 
+/** Whether runners have the execution and it is watched for less than so many seconds. */
+export const selectIsUnwatched = async (sql: Sql, projectId: string, id: string, seconds: number): Promise<boolean> =>
+  (
+    await sql`
+      select from execution where project_id = ${projectId} and id = ${id} and mode = 'run' and status in ('queued', 'running')
+        and coalesce(watched_until < now() + ${seconds} * interval '1 second', true)`
+  ).length === 1;
+
 /**
  * In a transaction: notes that somebody looks at these executions for so many seconds, as far as runners are at them, and
  * answers whether that is news. What is locked is left for the next time.

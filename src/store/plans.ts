@@ -1,10 +1,14 @@
 /** Plans of tasks over shards: what they are made from, and what was decided. */
 
-import type { FileTiming, PlannedFile } from "../rules/plan.ts";
-import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { type FileTiming, type PlannedFile, UNIT_IN_SUITE } from "../rules/plan.ts";
+import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { caseOfResult } from "./packing.ts";
 import { isOnDefault, isTrustedBuild } from "./predicates.ts";
 import { indexedTask } from "./task_runs.ts";
+
+/** An expression: the file of a test case, or else its class or package; see `unitOf`. */
+const unitOfCase = (sql: Sql, testCase: Fragment): Fragment =>
+  sql`coalesce(${testCase}.file, (regexp_match(${testCase}.suite, ${UNIT_IN_SUITE}))[1])`;
 
 /** So many runs of the task are looked back at, newest first, for those of the branches that count. */
 const LOOKED_AT = 200;
@@ -56,13 +60,17 @@ export async function selectFileTimings(
         and (kind <> 'other' or not exists (select from ranked where kind <> 'other'))
     ), per_run as (
       -- Without any duration it stays null, which "least" would pass over.
-      select t.file, case when sum(result.ms) > 2147483647 then 2147483647 else sum(result.ms) end as ms
-      from chosen c
-      join case_result b on b.project_id = ${projectId} and b.run_id = c.id,
-        lateral unnest(b.test_cases, b.durations) as result (number, ms),
+      select ${unitOfCase(sql, sql`t`)} as file, case when sum(result.ms) > 2147483647 then 2147483647 when sum(result.ms) < 0 then 0 else sum(result.ms) end as ms
+      from chosen c, lateral (
+        select of_case.number, of_case.ms from case_result b, lateral unnest(b.test_cases, b.durations) as of_case (number, ms)
+        where b.project_id = ${projectId} and b.run_id = c.id
+        union all
+        -- A later attempt often repeats only a part of a file.
+        select of_file.number, of_file.ms from attempt a, lateral unnest(a.overhead_cases, a.overheads) as of_file (number, ms)
+        where a.project_id = ${projectId} and a.run_id = c.id and a.number = 1) result,
         lateral ${caseOfResult(sql, projectId, sql`result.number`)} t
-      where t.file is not null
-      group by b.run_id, t.file
+      where ${unitOfCase(sql, sql`t`)} is not null
+      group by c.id, 1
     ), per_file as (
       select file, percentile_cont(0.5) within group (order by ms)::int as ms from per_run group by file
     )
@@ -108,12 +116,22 @@ export const insertPlan = (
   from execution where project_id = ${projectId} and id = ${executionId} for key share
   on conflict do nothing`;
 
+/** For a plan that was made before a job named its files; the first job counts. */
+export const updatePlanFiles = (
+  sql: Tx,
+  { projectId, executionId, taskSlug }: PlanKey,
+  shards: number,
+  given: readonly string[],
+) => sql`
+  update shard_plan set given = ${toTextArray(given)}::text[]
+  where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and shards = ${shards} and given is null`;
+
 /** The files of the test cases that a run has results of. */
 export const selectFilesOfRun = async (sql: Sql, projectId: string, runId: string): Promise<string[]> => {
   const rows = await sql<{ file: string }[]>`
-    select distinct c.file from (select test_cases from case_result where project_id = ${projectId} and run_id = ${runId}) b,
+    select distinct ${unitOfCase(sql, sql`c`)} as file from (select test_cases from case_result where project_id = ${projectId} and run_id = ${runId}) b,
       lateral unnest(b.test_cases) as r (number), lateral ${caseOfResult(sql, projectId, sql`r.number`)} c
-    where c.file is not null`;
+    where ${unitOfCase(sql, sql`c`)} is not null`;
   return rows.map(({ file }) => file);
 };
 

@@ -28,9 +28,9 @@ export const pauseOf = (sql: Sql, runner: Fragment): Fragment => sql`
   case when ${isPaused(sql, runner)} then json_build_object(
     'reason', ${runner}.pause_reason, 'until', ${toJsonTime(sql, sql`${runner}.paused_until`)}) end`;
 
-/** A condition: the runner has asked lately. */
+/** A condition: the runner has asked lately, and has not ended since. */
 export const isSeen = (sql: Sql, runner: Fragment): Fragment =>
-  sql`${runner}.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'`;
+  sql`(${runner}.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second' and not ${runner}.stopped)`;
 
 /** A condition: the runner has asked within the last hour, so that it is likely to come back. */
 export const isSeenWithinHour = (sql: Sql, runner: Fragment): Fragment =>

@@ -31,16 +31,16 @@ export const upsertRunner = async (
   sql: Tx,
   projectId: string,
   { runner, labels, taskSlugs, probeSlugs }: Asker,
-  { free, held }: { free: number; held: number },
+  { free, held, stopping }: { free: number; held: number; stopping: boolean },
 ): Promise<number> => {
   const [row] = await sql<{ seen: number }[]>`
     with asked as (
-      insert into runner (project_id, name, labels, task_slugs, probe_slugs, free, held, seen_at)
+      insert into runner (project_id, name, labels, task_slugs, probe_slugs, free, held, stopped, seen_at)
       values (${projectId}, ${runner}, ${toTextArray(labels)}::text[],
-        ${taskSlugs === undefined ? null : toTextArray(taskSlugs)}::text[], ${toTextArray(probeSlugs)}::text[], ${free}, ${held}, now())
+        ${taskSlugs === undefined ? null : toTextArray(taskSlugs)}::text[], ${toTextArray(probeSlugs)}::text[], ${free}, ${held}, ${stopping}, now())
       on conflict (project_id, name) do update set labels = excluded.labels, task_slugs = excluded.task_slugs,
         probe_slugs = excluded.probe_slugs,
-        free = excluded.free, held = excluded.held, seen_at = excluded.seen_at)
+        free = excluded.free, held = excluded.held, stopped = excluded.stopped, seen_at = excluded.seen_at)
     select count(*)::int as seen from runner
     where project_id = ${projectId} and ${isSeen(sql, sql`runner`)}`;
   return row!.seen;
@@ -84,14 +84,28 @@ export const updateRunnerPause = async (
       where project_id = ${projectId} and name = ${name}`
   ).count === 1;
 
+/** Returns the name, or NAME (2), NAME (3) … if other runners with the name are there. */
+export const selectFreeRunnerName = async (sql: Tx, projectId: string, name: string): Promise<string> => {
+  // Two that start at the same moment get different names.
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`runner names of ${projectId}`}, 0))`;
+  const rows = await sql<{ name: string }[]>`
+    select name from runner r where project_id = ${projectId} and starts_with(name, ${name})
+      and (${isSeen(sql, sql`r`)} or not r.stopped and r.registered_at > now() - interval '1 minute')`;
+  const taken = new Set(rows.map((row) => row.name));
+  for (let number = 1; ; number++) {
+    const free = number === 1 ? name : `${name} (${number})`;
+    if (!taken.has(free)) return free;
+  }
+};
+
 /**
  * A runner that has been started, and may have been repaired: it is paused no more, unless somebody has paused it. A new one is not seen
  * before it has asked for tasks.
  */
 export const registerRunnerStart = (sql: Tx, projectId: string, name: string, version: string | null) => sql`
-  insert into runner as r (project_id, name, labels, free, held, seen_at, version)
-  values (${projectId}, ${name}, '{}', 0, 0, now() - interval '1 hour', ${version})
-  on conflict (project_id, name) do update set failures = 0, version = excluded.version,
+  insert into runner as r (project_id, name, labels, free, held, seen_at, registered_at, version)
+  values (${projectId}, ${name}, '{}', 0, 0, now() - interval '1 hour', now(), ${version})
+  on conflict (project_id, name) do update set failures = 0, version = excluded.version, registered_at = now(), stopped = false,
     paused_at = case when r.paused_until is null then r.paused_at end, paused_until = null,
     pause_reason = case when r.paused_until is null then r.pause_reason end`;
 

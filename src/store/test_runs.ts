@@ -267,6 +267,9 @@ export type Attempt = {
   exitCode: number | null;
   exitCase: number | null;
   warnings: string[];
+  /** What files took beyond their test cases: one case of each, and milliseconds. */
+  overheadCases: number[];
+  overheads: number[];
 } & RunAttempt &
   TimedAttempt &
   MachineNames;
@@ -283,12 +286,12 @@ export const selectUploadsOfRun = (sql: Sql, projectId: string, runId: string, l
 /** `rows`: attempts with their `runId`, see `toRows`. */
 export const insertAttempts = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into attempt (project_id, run_id, shard, number, digest, format, partial, exit_code, exit_case, passed, failed,
-    skipped, failed_cases, warnings, duration_ms, started_at, host, system, image, received_at)
+    skipped, failed_cases, warnings, duration_ms, started_at, host, system, image, overhead_cases, overheads, received_at)
   select ${projectId}, "runId", shard, number, decode(digest, 'hex'), format, partial, "exitCode", "exitCase", passed,
-    failed, skipped, "failedCases", warnings, "durationMs", "startedAt", host, system, image, now()
+    failed, skipped, "failedCases", warnings, "durationMs", "startedAt", host, system, image, nullif("overheadCases", '{}'), nullif(overheads, '{}'), now()
   from json_to_recordset(${rows}::text::json) as fresh ("runId" uuid, shard int, number int, digest text, format text,
     partial boolean, "exitCode" int, "exitCase" int, passed int, failed int, skipped int, "failedCases" int, warnings text[],
-    "durationMs" bigint, "startedAt" timestamptz, host text, system text, image text)`;
+    "durationMs" bigint, "startedAt" timestamptz, host text, system text, image text, "overheadCases" int[], overheads int[])`;
 
 export type TestRunChange = Pick<
   TestRunDetailRow,

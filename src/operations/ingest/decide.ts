@@ -324,6 +324,8 @@ function toAttempt(
       ...(unrunFiles === undefined ? [] : [unrunFiles]),
     ],
     startedAt: startOf({ durationMs, endedAt: report.completedAt }, time.at, isAtEnd),
+    overheadCases: resolved.overheads.map(({ testCase }) => testCase),
+    overheads: resolved.overheads.map(({ ms }) => ms),
     ...machineOf(parameters, report),
   };
 }

@@ -1,10 +1,10 @@
 /** A project that is watched: it is read once a second, and each reading goes to everyone who watches the project. */
 
 import type { Database } from "../../database/connect.ts";
-import { notifyLeases } from "../../database/signals.ts";
 import { hasEnded } from "../../rules/execution.ts";
 import type { LiveReading, Position, LiveWatch } from "../../schema/live.ts";
-import { selectHere, selectLiveExecutions, selectLiveEvents, updateWatched } from "../../store/live.ts";
+import { watchExecutions } from "./watched.ts";
+import { selectHere, selectLiveExecutions, selectLiveEvents } from "../../store/live.ts";
 import { createLiveStates, type LiveStates } from "./live_states.ts";
 
 const READ_EVERY_MS = 1_000;
@@ -118,9 +118,7 @@ async function markWatched(project: Project): Promise<void> {
   });
   if (ids.length === 0) return;
   project.markedAt = monotonic();
-  await begin(async (sql) => {
-    if (await updateWatched(sql, project.id, [...new Set(ids)], WATCHED_SECONDS)) await notifyLeases(sql, project.id);
-  });
+  await begin((sql) => watchExecutions(sql, project.id, [...new Set(ids)], WATCHED_SECONDS));
 }
 
 async function follow(project: Project, onEnd: () => void): Promise<void> {

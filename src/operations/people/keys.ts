@@ -20,7 +20,7 @@ import {
   selectNewestNamedKeyId,
   selectUnrevokedKeyIds,
 } from "../../store/keys.ts";
-import { registerRunnerStart } from "../../store/runners.ts";
+import { registerRunnerStart, selectFreeRunnerName } from "../../store/runners.ts";
 import { notifyKeyRevoked } from "../../database/signals.ts";
 
 /** The only time that the key is shown. */
@@ -143,9 +143,9 @@ export async function revokeNamedKey(sql: Tx, projectId: string, id: string, by:
 export async function registerRunner(
   sql: Tx,
   parent: Pick<LiveKey, "id" | "teamId" | "projectId">,
-  runner: string,
-  version: string | null,
-): Promise<Pick<GeneratedKey, "id" | "key">> {
+  { runner: wanted, version, unique }: { runner: string; version?: string | undefined; unique: boolean },
+): Promise<Pick<GeneratedKey, "id" | "key"> & { runner: string }> {
+  const runner = unique ? await selectFreeRunnerName(sql, parent.projectId!, wanted) : wanted;
   const { key, leading, digest } = createKey("project");
   const id = Bun.randomUUIDv7();
   const row = {
@@ -158,8 +158,8 @@ export async function registerRunner(
     parentId: parent.id,
   } as const;
   if (!(await insertKey(sql, parent.teamId, row))) refuseAbsent();
-  await registerRunnerStart(sql, parent.projectId!, runner, version);
-  return { id, key };
+  await registerRunnerStart(sql, parent.projectId!, runner, version ?? null);
+  return { id, key, runner };
 }
 
 /**

@@ -242,6 +242,7 @@ testLinearity("reports", {
     tooManyCases: null,
   },
   "totals.ts": {
+    ...{ noteUnit: null, takeUnitTime: null },
     countCase: null,
     countComment: (text) => countComment(createTally({}, "", null), text),
     countStray: null,
