@@ -25,6 +25,17 @@ export const isSame = (one: Digests, other: Digests): boolean =>
     Buffer.from(other.buffer, other.byteOffset, other.byteLength),
   ) === 0;
 
+/** All of them, one list after the other. */
+export function joinDigests(lists: readonly Digests[]): Digests {
+  const all = createDigests(lists.reduce((sum, digests) => sum + countOf(digests), 0));
+  let end = 0;
+  for (const digests of lists) {
+    all.set(digests, end);
+    end += digests.length;
+  }
+  return all;
+}
+
 /** The words of one of them. */
 export const digestAt = (digests: Digests, index: number): Uint32Array =>
   digests.subarray(index * WORDS, (index + 1) * WORDS);

@@ -5,7 +5,6 @@ import type { BugStatus, Severity } from "../schema/bug_reports.ts";
 import { compose } from "../database/compose.ts";
 import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { healthOf, isFlaky } from "./health.ts";
-import { lockOf } from "../database/locks.ts";
 import { blockOfCase } from "./packing.ts";
 import { isLiveBug } from "./predicates.ts";
 
@@ -140,44 +139,25 @@ export async function countCleanCases(
         where k.project_id = ${projectId} and k.bug_report_id = b.id and not coalesce(${isFlaky(sql)}, false))`;
 }
 
-export type BugsOfCases = {
-  /** By their numbers those whose passes count towards the end of a bug. */
-  testCases: ReadonlySet<number>;
-  /** Whether the transaction has the turn of `lockBugs`, if there are any. */
-  areHeld: boolean;
-};
-
-const BUGS_OF_CASES = compose<"project" | "testCases" | "isNeeded", { testCases: number[] | null; areHeld: boolean }>(
+const CASES_OF_BUGS = compose<"project" | "testCases", { number: number }>(
   (sql, given) => sql`
-    with watched as materialized (
-      select number from unnest(${given("testCases")}::int[]) as asked (number)
-      where exists (
-        select from (
-          select bug_report_id from bug_case where project_id = ${given("project")} and test_case = asked.number offset 0) k
-        cross join lateral (
-          select from bug_report b
-          where project_id = ${given("project")} and id = k.bug_report_id and ${isLiveBug(sql, sql`b`)} offset 0) b))
-    select (select json_agg(number) from watched) as "testCases",
-      case when ${given("isNeeded")}::boolean or exists (select from watched) then pg_try_advisory_xact_lock(${lockOf(sql, "bugs", given("project"))})
-        else true end as "areHeld"`,
+    select number from unnest(${given("testCases")}::int[]) as asked (number)
+    where exists (
+      select from (
+        select bug_report_id from bug_case where project_id = ${given("project")} and test_case = asked.number offset 0) k
+      cross join lateral (
+        select from bug_report b
+        where project_id = ${given("project")} and id = k.bug_report_id and ${isLiveBug(sql, sql`b`)} offset 0) b)`,
 );
 
-/**
- * Those of these test cases, by their numbers, that live bugs have, and the lock of `lockBugs` unless another transaction has
- * it. It is taken if there are such cases, or `isNeeded`.
- */
-export const tryBugsOfCases = async (
-  sql: Tx,
+/** Those of these test cases, by their numbers, that live bugs have. */
+export const selectCasesOfBugs = async (
+  sql: Sql,
   projectId: string,
   testCases: readonly number[],
-  isNeeded: boolean,
-): Promise<BugsOfCases> => {
-  const [row] = await BUGS_OF_CASES(sql, {
-    project: projectId,
-    testCases: toNumberArray(testCases),
-    isNeeded: String(isNeeded),
-  });
-  return { testCases: new Set(row!.testCases), areHeld: row!.areHeld };
+): Promise<Set<number>> => {
+  const rows = await CASES_OF_BUGS(sql, { project: projectId, testCases: toNumberArray(testCases) });
+  return new Set(rows.map(({ number }) => number));
 };
 
 /** Clean runs count from now on. */

@@ -2,7 +2,7 @@
 
 import { mergeResults, type MergedResults } from "./merge.ts";
 import { changedByOthers } from "./outages.ts";
-import { durationOf, machineOf, type PreparedReport, type ResolvedReport } from "./prepare.ts";
+import { durationOf, machineOf, type ResolvedReport } from "./prepare.ts";
 import { type ComparedDurations, slowerInRun } from "./slower.ts";
 import { MAX_COUNT } from "../../reports/text.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/origin.ts";
@@ -178,10 +178,10 @@ export function decideRun(facts: ReportFacts): DecidedRun {
 export function mayResolveBugs(
   { run, former, outcome, onDefaultBranch, merged }: DecidedRun,
   { hasLiveBugs }: { hasLiveBugs: boolean },
-  { bugs }: { bugs: { testCases: ReadonlySet<number> } | undefined },
+  watched: ReadonlySet<number>,
 ): boolean {
   if (!hasLiveBugs || !outcome.isIn || former.completedAt !== null || !onDefaultBranch || run.outage) return false;
-  return bugs === undefined || merged.blocks.some(({ testCases }) => testCases.some((one) => bugs.testCases.has(one)));
+  return merged.blocks.some(({ testCases }) => testCases.some((one) => watched.has(one)));
 }
 
 function countResults(
@@ -356,23 +356,3 @@ function requireMergeable(stored: StoredResults | undefined, shard: number, befo
   const { passed, failed, skipped } = countResults(stored.blocks, stored, new Set());
   if (passed + failed + skipped > 0) refuse(`Cannot merge counts without "cases" into a run whose cases are known`);
 }
-
-/** Cases of one batch: large reports would keep the others waiting. */
-const MAX_BATCHED_CASES = 1_000;
-/** Characters of messages and output. */
-const MAX_BATCHED_TEXT = 100_000;
-
-/**
- * Whether a report may share its transaction with others. Not one that may have to wait there: for a runner's lease, for files
- * that are split, for the execution that it names, or for its size.
- */
-export const isBatchable = (prepared: PreparedReport, parameters: UploadParameters): boolean =>
-  parameters.execution_id === undefined &&
-  parameters.lease_id === undefined &&
-  parameters.shard === undefined &&
-  parameters.untrusted !== true &&
-  prepared.cases.length <= MAX_BATCHED_CASES &&
-  prepared.cases.reduce(
-    (sum, { message, stack, output }) => sum + (message?.length ?? 0) + (stack?.length ?? 0) + (output?.length ?? 0),
-    0,
-  ) <= MAX_BATCHED_TEXT;
