@@ -41,13 +41,16 @@ async function take(project: string, given: readonly GivenReport[]): Promise<Tak
   });
 }
 
-/** Those that begin a build of their own, and the others. What others end is compared with what comes after it. */
+/**
+ * Those that begin a build of their own, and the others: what these end is compared with what comes after it. Of the task that
+ * fails only one report of a branch is together with others, which would be evidence for each other.
+ */
 function splitByBuild(given: readonly GivenReport[], known: Set<unknown>): [GivenReport[], GivenReport[]] {
-  const together = given.filter(({ parameters: { execution_key: key } }) => {
-    if (key === undefined) return true;
-    const isNew = !known.has(key);
-    known.add(key);
-    return isNew;
+  const branches = new Set<unknown>();
+  const isFirst = (all: Set<unknown>, one: unknown) => !all.has(one) && all.add(one).has(one);
+  const together = given.filter(({ parameters: { execution_key: key, task_slug: task, branch = "main" } }) => {
+    const isNew = key === undefined || isFirst(known, key);
+    return isNew && (task !== "c" || isFirst(branches, branch));
   });
   return [together, given.filter((one) => !together.includes(one))];
 }
