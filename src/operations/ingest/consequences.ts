@@ -158,7 +158,7 @@ const afterIncident = ({ letter, ...change }: ChangedResult): ChangedResult => (
 
 /** `run`: another one of the execution that is judged again. */
 function toTracked(
-  { report, decided: { run: own, from, onDefaultBranch }, mayResolve, isMuted }: StoredReport,
+  { report, decided: { run: own, from, onDefaultBranch }, resolving, isMuted }: StoredReport,
   run: RunRow = own,
 ): TrackedRun {
   const { createdAt, depth } = report.match.execution;
@@ -166,7 +166,7 @@ function toTracked(
   return {
     ...run,
     ...{ branch: from.branch, commit: from.commit, onDefaultBranch, isMuted, depth },
-    mayResolve: mayResolve && run === own,
+    resolving: run === own ? resolving : undefined,
     startedAt: completedAt < createdAt ? completedAt : createdAt,
     seenAt: report.time.at.toISOString(),
   };

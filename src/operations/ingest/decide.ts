@@ -174,14 +174,19 @@ export function decideRun(facts: ReportFacts): DecidedRun {
   };
 }
 
-/** Whether passes of the run may resolve a bug: it has just become complete, and a further attempt would count twice. */
-export function mayResolveBugs(
-  { run, former, outcome, onDefaultBranch, merged }: DecidedRun,
+/**
+ * The test cases whose passes may resolve a bug, of the run that has just become complete: a further attempt would count twice.
+ * `null`: any, because the results of other shards are not at hand; undefined: none.
+ */
+export function resolvingCases(
+  { run, former, outcome, onDefaultBranch, merged, attempts }: DecidedRun,
   { hasLiveBugs }: { hasLiveBugs: boolean },
   watched: ReadonlySet<number>,
-): boolean {
-  if (!hasLiveBugs || !outcome.isIn || former.completedAt !== null || !onDefaultBranch || run.outage) return false;
-  return merged.blocks.some(({ testCases }) => testCases.some((one) => watched.has(one)));
+): readonly number[] | null | undefined {
+  if (!hasLiveBugs || !outcome.isIn || former.completedAt !== null || !onDefaultBranch || run.outage) return undefined;
+  if (attempts.length > 1) return null;
+  const own = merged.blocks.flatMap(({ testCases }) => testCases.filter((one) => watched.has(one)));
+  return own.length === 0 ? undefined : own;
 }
 
 function countResults(

@@ -1,6 +1,6 @@
 /** Takes reports into their runs: the one way of every upload. */
 
-import { decideRun, mayResolveBugs, timeOf, toEvent } from "./decide.ts";
+import { decideRun, resolvingCases, timeOf, toEvent } from "./decide.ts";
 import { type IngestFacts, loadFacts, type MatchedReport } from "./facts.ts";
 import { matchBuilds } from "./match.ts";
 import { originOf, type PreparedReport, type RunnerFailure, toResolved } from "./prepare.ts";
@@ -127,7 +127,7 @@ function takeOne(report: MatchedReport, facts: IngestFacts, isMuted: boolean): S
   return {
     ...{ report, decided, runs, next, status },
     execution: { ...execution, ...from, status },
-    mayResolve: mayResolveBugs(decided, match, facts.watched),
+    resolving: resolvingCases(decided, match, facts.watched),
     isMuted: isMuted || time.isOld || execution.untrusted,
   };
 }

@@ -1,6 +1,6 @@
 /** What reports are while they are stored, and what has become of them. */
 
-import type { DecidedRun } from "./decide.ts";
+import type { DecidedRun, resolvingCases } from "./decide.ts";
 import type { MatchedReport } from "./facts.ts";
 import type { NextState } from "../executions/advance.ts";
 import type { Blamed } from "../../rules/blame.ts";
@@ -25,8 +25,8 @@ export type StoredReport = {
   next: NextState | undefined;
   /** Of the execution, after the report. */
   status: ExecutionStatus;
-  /** Passes of the run may resolve a bug. */
-  mayResolve: boolean;
+  /** See `resolvingCases`. */
+  resolving: ReturnType<typeof resolvingCases>;
   /** No event is stored. */
   isMuted: boolean;
 };
