@@ -205,9 +205,9 @@ async function takeItems(
 ): Promise<Map<Item, FinishedUpload>> {
   const keys = all.map(({ upload: { key, parameters } }) => ({ key, locks: locksFor(projectId, parameters) }));
   const unknown = all.filter(({ numbers }) => numbers === undefined);
-  // All is sent at once.
-  const [live, found, matches] = await Promise.all([
-    lockLiveKeys(sql, keys),
+  // All is sent at once. What fails for a project that is being deleted is not told to those whose key went with it.
+  const locked = lockLiveKeys(sql, keys);
+  const reading = Promise.all([
     unknown.length === 0
       ? []
       : lookUpReports(
@@ -222,6 +222,10 @@ async function takeItems(
     ),
     begun,
   ]);
+  reading.catch(() => {});
+  const live = await locked;
+  if (live.size === 0) return new Map();
+  const [found, matches] = await reading;
   const places = [...all.keys()].filter((place) => live.has(all[place]!.upload.key.id));
   const items = places.map((place) => all[place]!);
   const numbersOf = (item: Item) => item.numbers ?? found[unknown.indexOf(item)];
@@ -229,7 +233,7 @@ async function takeItems(
   if (unresolved.length > 0) throw new Unresolved(unresolved);
   const reports = items.map((item): IncomingReport => ({ ...item.upload, numbers: numbersOf(item)! }));
   const builds = places.map((place) => matches[place]!);
-  const taken = items.length === 0 ? [] : await takeMatched(sql, projectId, reports, builds);
+  const taken = await takeMatched(sql, projectId, reports, builds);
   const outcomes = new Map<Item, FinishedUpload>();
   for (const [index, item] of items.entries()) {
     const { files, prepared, parameters, claim, answer: options } = item.upload;
