@@ -54,6 +54,8 @@ const MAX_BATCH_WEIGHT = 10_000;
 const MAX_LOOKED_UP = 1_000;
 /** Characters of messages and output that cost as much as a test case. */
 const CHARACTERS_PER_CASE = 100;
+/** Maximum time between two uploads of which the first waits for the second. */
+const WINDOW_MS = 2;
 /** How long the others wait for a transaction, such as one that waits for a lock, before they begin the next one. */
 const PATIENCE_MS = 2_000;
 /** Maximum time for which failures wait until earlier runs are counted; they are then judged by what is counted so far. */
@@ -100,15 +102,31 @@ async function work(queue: Queue, worker: symbol): Promise<void> {
     }, PATIENCE_MS);
     await takeBatch(queue, items);
     clearTimeout(timer);
+    await gather(queue, items.length + queue.waiting.length);
   }
   if (queue.worker !== worker) return;
   queue.worker = undefined;
   queues.get(queue.services.begin)?.delete(queue.projectId);
 }
 
+const hasFailed = ({ upload }: Item) => upload.prepared.cases.some(({ status }) => status === "failed");
+
 /** Its test cases are looked up before the transaction, and so are those of which untrusted builds have their own. */
 const isLarge = ({ upload: { prepared, parameters } }: Item) =>
   prepared.cases.length > MAX_LOOKED_UP || parameters.untrusted === true;
+
+/**
+ * Clients that have been answered, and those that have waited for them, are likely to ask again at once: a transaction of many
+ * costs little more than one of a few.
+ */
+async function gather({ waiting }: Queue, expected: number): Promise<void> {
+  const wanted = Math.min(expected, MAX_BATCH_SIZE);
+  if (wanted === 1) return;
+  for (let before = -1; waiting.length < wanted && waiting.length > before;) {
+    before = waiting.length;
+    await Bun.sleep(WINDOW_MS);
+  }
+}
 
 /** Takes the first that fit into one transaction out of the queue. */
 function nextBatch(queue: Queue): Item[] {
@@ -122,7 +140,7 @@ function nextBatch(queue: Queue): Item[] {
     weight += item.weight;
     if (item.build !== undefined) builds.add(item.build);
   }
-  queue.waiting = queue.waiting.filter((item) => !batch.includes(item));
+  queue.waiting.splice(0, Infinity, ...queue.waiting.filter((item) => !batch.includes(item)));
   return batch;
 }
 
@@ -134,9 +152,11 @@ async function takeBatch(queue: Queue, all: readonly Item[]): Promise<void> {
   let isAtCommit = false;
   try {
     await Promise.all(items.filter(isLarge).map((item) => resolveItem(services, projectId, item)));
-    const isFailed = items.some(({ upload }) => upload.prepared.cases.some(({ status }) => status === "failed"));
-    // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
-    if (isFailed) await catchUpWithin(services.sql, services.begin, projectId, JUDGING_PATIENCE_MS);
+    // Failures are judged by the records of their cases: as far as runs have come, or, where uploads wait for each other, as far
+    // as a loop has counted them.
+    const isAlone = items.length === 1 && queue.waiting.length === 0;
+    if (isAlone && items.some(hasFailed))
+      await catchUpWithin(services.sql, services.begin, projectId, JUDGING_PATIENCE_MS);
     const isOver = () => items.length > 1 || items[0]!.upload.progress.expired;
     const outcomes = await retryConflicts(isOver, () =>
       services.beginAhead(async (sql, begun) => {
