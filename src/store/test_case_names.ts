@@ -1,14 +1,6 @@
 /** The dictionary of test cases. */
 
-import {
-  countOf,
-  createDigests,
-  createDigestTable,
-  digestAt,
-  type Digests,
-  toDigests,
-  toHexes,
-} from "../rules/digest_table.ts";
+import { countOf, createDigests, createDigestTable, type Digests, toDigests, toHexes } from "../rules/digest_table.ts";
 import type { PlacedCase } from "../rules/identity.ts";
 import { FIRST_UNTRUSTED_NUMBER } from "../rules/untrusted.ts";
 import { toTestCaseId } from "../rules/test_case_id.ts";
@@ -42,19 +34,9 @@ const MUCH_LARGER = 4;
 export async function selectTestCaseNumbers(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
   const count = countOf(digests);
   if (count < MANY) return await lookUp(sql, projectId, digests);
-  const sample = await lookUp(sql, projectId, sampleOf(digests));
-  const isMostlyKnown = sample.numbers.filter((number) => number !== null).length > SAMPLE / 2;
-  const isWorthIt = isMostlyKnown && sample.last <= MUCH_LARGER * count;
-  return await (isWorthIt ? readDictionary : lookUp)(sql, projectId, digests);
-}
-
-const SAMPLE = 256;
-
-function sampleOf(digests: Digests): Digests {
-  const sample = createDigests(SAMPLE);
-  const step = Math.floor(countOf(digests) / SAMPLE);
-  for (let index = 0; index < SAMPLE; index++) digestAt(sample, index).set(digestAt(digests, index * step));
-  return sample;
+  const [nothing] = await LOOK_UP(sql, { project: projectId, identities: "{}" });
+  if (nothing!.last === 0) return find(nothing!, digests);
+  return await (nothing!.last <= MUCH_LARGER * count ? readDictionary : lookUp)(sql, projectId, digests);
 }
 
 const LOOK_UP = compose<"project" | "identities", Dictionary>((sql, given) => {

@@ -69,8 +69,8 @@ export async function loadFacts(sql: Tx, projectId: string, reports: readonly Ma
   const ended = new Map<number, boolean>();
   for (const report of reports) ended.set(report.index, await endLease(sql, projectId, report));
   // Reruns of one build report one after the other: each has to see what the others have brought.
-  for (const { match } of reports)
-    if (match.execution.buildId !== null) await lockExecution(sql, projectId, match.execution.buildId);
+  const builds = new Set(reports.flatMap(({ match }) => match.execution.buildId ?? []));
+  for (const id of [...builds].sort()) await lockExecution(sql, projectId, id);
   const known = reports.filter(({ match }) => !match.isNew);
   const tasks = known.map(({ match, resolved }) => ({ executionId: match.execution.id, taskSlug: resolved.taskSlug }));
   const runs = tasks.length === 0 ? [] : await selectRuns(sql, projectId, tasks);
