@@ -1,6 +1,6 @@
 /** The dictionary of test cases. */
 
-import { countOf, createDigests, createDigestTable, type Digests, toDigests, toHexes } from "../rules/digest_table.ts";
+import { countOf, createDigestTable, type Digests, toDigests, toHexes } from "../rules/digest_table.ts";
 import type { PlacedCase } from "../rules/identity.ts";
 import { FIRST_UNTRUSTED_NUMBER } from "../rules/untrusted.ts";
 import { toTestCaseId } from "../rules/test_case_id.ts";

@@ -176,15 +176,16 @@ export function decideRun(facts: ReportFacts): DecidedRun {
 
 /**
  * The test cases whose passes may resolve a bug, of the run that has just become complete: a further attempt would count twice.
- * `null`: any, because the results of other shards are not at hand; undefined: none.
+ * `watched`: those of live bugs that the report has; undefined: not known. Answers null for any, because the results of other shards are
+ * not at hand, and undefined for none.
  */
 export function resolvingCases(
   { run, former, outcome, onDefaultBranch, merged, attempts }: DecidedRun,
   { hasLiveBugs }: { hasLiveBugs: boolean },
-  watched: ReadonlySet<number>,
+  watched: ReadonlySet<number> | undefined,
 ): readonly number[] | null | undefined {
   if (!hasLiveBugs || !outcome.isIn || former.completedAt !== null || !onDefaultBranch || run.outage) return undefined;
-  if (attempts.length > 1) return null;
+  if (attempts.length > 1 || !watched) return null;
   const own = merged.blocks.flatMap(({ testCases }) => testCases.filter((one) => watched.has(one)));
   return own.length === 0 ? undefined : own;
 }

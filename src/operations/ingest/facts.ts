@@ -261,10 +261,15 @@ const failedIn = (
   ...(earlier?.notRerun ?? []),
 ];
 
+/** Of a larger report the test cases of live bugs are looked up, and not the live bugs of its test cases. */
+export const MAX_WATCHED = 1_000;
+
 /** The test cases of live bugs that the reports may resolve. */
 async function selectWatched(sql: Tx, projectId: string, reports: readonly MatchedReport[]): Promise<Set<number>> {
   const passing = reports.flatMap(({ match, origin, resolved }) =>
-    match.hasLiveBugs && isOnDefaultBranch(toOrigin(match.execution, origin), match.execution)
+    match.hasLiveBugs &&
+    resolved.results.length <= MAX_WATCHED &&
+    isOnDefaultBranch(toOrigin(match.execution, origin), match.execution)
       ? resolved.results.map(({ testCase }) => testCase)
       : [],
   );

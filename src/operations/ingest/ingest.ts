@@ -1,7 +1,7 @@
 /** Takes reports into their runs: the one way of every upload. */
 
 import { decideRun, resolvingCases, timeOf, toEvent } from "./decide.ts";
-import { type IngestFacts, loadFacts, type MatchedReport } from "./facts.ts";
+import { type IngestFacts, loadFacts, type MatchedReport, MAX_WATCHED } from "./facts.ts";
 import { matchBuilds } from "./match.ts";
 import { originOf, type PreparedReport, type RunnerFailure, toResolved } from "./prepare.ts";
 import { recordReports, repeatReport } from "./record.ts";
@@ -124,10 +124,11 @@ function takeOne(report: MatchedReport, facts: IngestFacts, isMuted: boolean): S
   // What runners do with an execution of theirs is looked up when it is advanced.
   const next = execution.mode === "run" ? undefined : decideNext(execution, runs.map(toTask), toEvent(parameters));
   const status = next?.status ?? execution.status;
+  const isWatched = report.resolved.results.length <= MAX_WATCHED;
   return {
     ...{ report, decided, runs, next, status },
     execution: { ...execution, ...from, status },
-    resolving: resolvingCases(decided, match, facts.watched),
+    resolving: resolvingCases(decided, match, isWatched ? facts.watched : undefined),
     isMuted: isMuted || time.isOld || execution.untrusted,
   };
 }
