@@ -76,11 +76,18 @@ export function toLists(failures: readonly Blamed[]): BlamedFailures {
   return lists;
 }
 
+/** From this share on the change is blamed. From one half on it is the likeliest explanation, but not clearly. */
+const BLAME_SHARE = 0.7;
+
+/** Whether a failure that is put down to its change is clearly that of the change. */
+export const isClear = (change: number): boolean => change >= BLAME_SHARE;
+
 /** The list of a failure by what explains it. */
-export function explainedBlame(explained: ExplanationKind, { base, onlyIn }: OddsEvidence): Blame {
+export function explainedBlame(explained: ExplanationKind, { base, onlyIn }: OddsEvidence, change: number): Blame {
   if (explained === "inherited") return base === "this cause" || base === "other cause" ? "still" : "main";
   if (explained === "flaky") return onlyIn === null ? "flaky" : "unclear";
-  return explained === "change" ? "new" : "incident";
+  if (explained === "outside") return "incident";
+  return isClear(change) ? "new" : "unclear";
 }
 
 /**

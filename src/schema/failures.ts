@@ -28,7 +28,7 @@ export type OddsEvidence = {
   base: "this cause" | "other cause" | "passed" | "none";
   /** Other branches that fail with the same message now. */
   siblings: number;
-  /** Failures with the same message in other builds of the last three days. */
+  /** Failures with the same message in other builds of the last three days, and in incidents of other tasks of the build. */
   elsewhere: number;
   /**
    * All other failures with the same message may be those of changes: they are in the last results of the line, in other pull requests, or

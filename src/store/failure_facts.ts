@@ -55,6 +55,8 @@ export type PastFailure = {
   isRetried: boolean;
   explained: ExplanationKind;
   isOfMany: boolean;
+  /** Builds of its branch in a row in which it failed, up to this one. */
+  inARow: number;
 };
 
 /** The last failures of test cases in runs that each of these sees, newest first. `until`: only what is before it was seen. */
@@ -72,14 +74,14 @@ export const selectPast = (sql: Tx, projectId: string, runs: readonly FailedRunK
     order by f.test_case, f.run_id desc limit ${PAST_FAILURES})`;
   return sql<(PastFailure & { until: string })[]>`
     select n.until, n.number as "testCase", f.run_id as "runId", replace(f.cause::text, '-', '') as cause,
-      f.retried as "isRetried", f.explained, f.of_many as "isOfMany"
+      f.retried as "isRetried", f.explained, f.of_many as "isOfMany", f.in_a_row as "inARow"
     from unnest(
       ${toNumberArray(asked.map(({ number }) => number))}::int[], ${toTextArray(asked.map(({ until }) => until))}::uuid[]
     ) as n (number, until) cross join lateral (
       select * from (
-        ${last(sql`f.explained, f.of_many, f.passed_again as retried`, sql`failure`)}
+        ${last(sql`f.explained, f.of_many, f.passed_again as retried, coalesce((f.evidence->>'inARow')::int, 1) as in_a_row`, sql`failure`)}
         union all
-        ${last(sql`'flaky', false, true`, sql`flake`)}
+        ${last(sql`'flaky', false, true, 1`, sql`flake`)}
       ) f order by f.run_id desc limit ${PAST_FAILURES}
     ) f
     order by f.run_id desc`;

@@ -28,7 +28,7 @@ export const selectRedBuilds = (sql: Sql, projectId: string, fromMs: number) => 
   ), failed as materialized (
     select b.execution_id as id, b.line, b.is_shared, b.has_shared_baseline, f.test_case, f.cause, f.change,
       case when f.blame <> 'unclear' or f.explained = 'flaky' and f.evidence->>'onlyIn' is not null then f.blame
-        when f.explained = 'flaky' then 'flaky'
+        when f.explained = 'flaky' then 'flaky' when f.explained = 'change' then 'new'
         when f.evidence->>'base' in ('this cause', 'other cause') then 'still' else 'main' end as blame,
       case when f.explained = 'inherited' and (b.is_shared or not b.has_shared_baseline) then null else f.explained end as explained
     from build b cross join lateral (

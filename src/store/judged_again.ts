@@ -19,29 +19,35 @@ export type EarlierRun = JudgedRun & {
   untrusted: boolean;
 };
 
-/** Counted runs in which many tests failed for a change, with the cause of a failure of these runs that comes from outside of the code. */
+/**
+ * Counted runs with failures that were put down to a change, and have the cause of an incident in these runs: many in another execution, any
+ * number in another task of the same one.
+ */
 export const selectEarlierRuns = (sql: Tx, projectId: string, runIds: readonly string[]) => sql<EarlierRun[]>`
   with shown as materialized (
-    select r.task_slug, max(r.completed_at) as until, array_agg(distinct f.cause) as causes
+    select r.id, r.execution_id, r.task_slug, r.completed_at, array_agg(distinct f.cause) as causes
     from unnest(${toTextArray(runIds)}::uuid[]) as run (id) cross join lateral (
-      select id, task_slug, completed_at from test_run where project_id = ${projectId} and id = run.id and failed > 0 offset 0) r
+      select id, execution_id, task_slug, completed_at from test_run
+      where project_id = ${projectId} and id = run.id and failed > 0 offset 0) r
     cross join lateral (
       select cause from failure
       where project_id = ${projectId} and run_id = r.id and explained = 'outside' and cause is not null offset 0) f
-    group by 1
+    group by 1, 2, 3, 4
   )
-  select r.id, r.execution_id as "executionId", r.task_slug as "taskSlug", r.completed_at as "completedAt", r.passed, r.failed, r.flaky,
-    r.outage, r.untrusted
+  select distinct r.id, r.execution_id as "executionId", r.task_slug as "taskSlug", r.completed_at as "completedAt", r.passed, r.failed,
+    r.flaky, r.outage, r.untrusted
   from shown s cross join lateral (
     select * from test_run
     where project_id = ${projectId}
     order by id desc limit ${LOOKED_THROUGH}
   ) r
-  where r.task_slug = s.task_slug and r.failed > 0 and r.health_applied and not r.outage and ${isTrustedBuild(sql, sql`r`)}
-    and r.completed_at >= s.until - make_interval(hours => ${HOURS}::int)
+  where (r.task_slug = s.task_slug or r.execution_id = s.execution_id) and r.id <> s.id
+    and r.failed > 0 and r.health_applied and not r.outage and ${isTrustedBuild(sql, sql`r`)}
+    and r.completed_at >= s.completed_at - make_interval(hours => ${HOURS}::int)
     and exists (
       select from (
         select cause from failure f
-        where f.project_id = ${projectId} and f.run_id = r.id and f.of_many and f.explained = 'change' offset 0) f
+        where f.project_id = ${projectId} and f.run_id = r.id and (f.of_many or r.execution_id = s.execution_id)
+          and f.explained = 'change' offset 0) f
       where f.cause = any(s.causes))
   order by r.id desc limit ${MAX_EARLIER}`;

@@ -19,6 +19,8 @@ export const EXECUTIONS_LOOKED_AT = 100;
 /** Further ones are read, since those of the same branch or commit are left out. */
 const SPARE = 50;
 const OUTSIDE_HOURS = 72;
+/** A cause of so many failures of a run is none of a test. */
+export const SPREAD = 3;
 
 /** A run with the test cases that failed in it, and their causes, as far as their history is read. */
 export type FailedRunKey = JudgedRun & {
@@ -251,6 +253,21 @@ export const originColumns = (sql: Sql, projectId: string) => sql`
     select true from execution q
     where q.project_id = ${projectId} and q.pull_request = e.pull_request and q.queue_ref is not null
     limit 1), false) as "wasQueued"`;
+
+/** A cause outside of the code, of several failures of a run: how many, of how many tests. */
+export type Incident = { executionId: string; runId: string; cause: string; hits: number; tests: number };
+
+/** Those with the causes of these runs in their executions. */
+export const selectIncidents = (sql: Tx, projectId: string, judged: readonly FailedRunKey[]) => sql<Incident[]>`
+  select e.id as "executionId", r.id as "runId", replace(f.cause::text, '-', '') as cause, f.hits, r.tests
+  from unnest(${toTextArray([...new Set(judged.map(({ executionId }) => executionId))])}::uuid[]) as e (id) cross join lateral (
+    select id, passed + failed as tests from test_run
+    where project_id = ${projectId} and execution_id = e.id and failed > 0 offset 0) r
+  cross join lateral (
+    select cause, count(*)::int as hits from failure
+    where project_id = ${projectId} and run_id = r.id and explained = 'outside'
+      and cause = any(${toTextArray([...new Set(judged.flatMap(({ causes }) => causes))])}::uuid[])
+    group by 1 having count(*) >= ${SPREAD}::int) f`;
 
 /** How often a cause was seen in a run; `testCases`: of one that is judged now, whose failures may be explained by then. */
 export type Sighting = { runId: string; cause: string; hits: number; testCases: number[] | null };

@@ -25,9 +25,9 @@ export function failureReason(judged: Judged, defaultBranch = "the default branc
     return `Quarantined: its failures do not count${ruleName === null ? "" : `. It also ${lowered(matchesRule(ruleName))}`}`;
   if (ruleName !== null) return matchesRule(ruleName);
   if (blame !== "unclear") return `${explanationOf(blame, evidence, change, defaultBranch)}: ${oddsOf(change)}`;
-  const isInherited = shares && shares.inherited > shares.flaky;
   // As if the odds were clear.
-  const explained = explainedBlame(isInherited ? "inherited" : "flaky", { ...evidence, onlyIn: null });
+  const other = shares && shares.inherited > shares.flaky ? "inherited" : "flaky";
+  const explained = change >= 0.5 ? "new" : explainedBlame(other, { ...evidence, onlyIn: null }, change);
   return `${explanationOf(explained, evidence, change, defaultBranch)}: ${oddsOf(change)}; a rerun tells`;
 }
 
@@ -55,7 +55,7 @@ function explanationOf(blame: Blame, evidence: OddsEvidence, change: number, def
         : `It also fails on ${defaultBranch} since then, with the same message`;
     case "incident":
       return elsewhere > 0
-        ? `${isSeenLater ? "Decided again: " : ""}${counted(elsewhere, "failure")} of other builds ${elsewhere === 1 ? "has" : "have"} the same message, ${outside}`
+        ? `${isSeenLater ? "Decided again: " : ""}${counted(elsewhere, "failure")} in other builds or tasks ${elsewhere === 1 ? "has" : "have"} the same message, ${outside}`
         : `Many tests failed together in this run, ${outside}`;
     case "flaky":
       if (passedAtCommit) return "It passed in another build of the same commit";

@@ -236,6 +236,7 @@ describe("which failures are one bug", () => {
     const names = ["a", "b"];
     const shared = names.map((name) => fail(name, "Error: the shared animal hides"));
     for (const cases of [shared, names.map((name) => ({ name }))]) await upload(cases, "&execution_key=1");
+    for (let build = 0; build < 12; build++) await upload(names.map((name) => ({ name })));
     await countAll(database);
     for (const [index, animal] of ["zebra", "lion", "tiger"].entries()) {
       await upload([fail("a", `Error: the ${animal} sleeps at home`), { name: "b" }], `&commit=a${index}`);

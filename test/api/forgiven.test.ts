@@ -62,6 +62,22 @@ test("what main broke, mended and broke again excuses no pull request that was g
   );
 });
 
+test("what a pull request broke in two builds, and main until it was reverted, excuses no other one that breaks it in the same words", async () => {
+  const said = "expected 3 to be 4";
+  for (let build = 1; build <= 30; build++) await send(null, `branch=main&commit=aa${build + 10}000`, others);
+  for (const push of [1, 2]) await send(said, `branch=f&pull_request=7&commit=bb${push}0000`, others);
+  await send(said, "branch=main&commit=aa50000", others);
+  for (const build of [51, 52]) await send(null, `branch=main&commit=aa${build}000`, others);
+  const { gate, executionId } = await send(said, `branch=g&pull_request=8&commit=cc10000&${GATE}`, others);
+  expect(gate).toMatchObject({ pass: false, forgiven: [] });
+  const { causes } = await own.get(`/executions/${executionId}/failures`);
+  expect(causes[0].failures[0].reason).toStartWith(
+    "It failed in 3 of 35 results of other builds, each time until it was fixed",
+  );
+  const { data } = await own.get("/test-cases?health=flaky");
+  expect(data).toEqual([]);
+});
+
 test("a failure at a commit that has passed is the test's own: nothing changed", async () => {
   await send(null, "branch=main&commit=e000002&execution_key=1", others);
   const again = await send("expected 3 to be 4", "branch=main&commit=e000002&execution_key=2", others);

@@ -59,6 +59,20 @@ describe("many failures for one cause outside of the code", () => {
     expect(one).toMatchObject({ health: "new", runs: 4, failures: 0, lastStatus: "failed" });
   });
 
+  test.each([[["c", "a", "b"]], [["a", "b", "c"]]])(
+    "strike all tasks of a build, whichever reports first: %p",
+    async (order) => {
+      for (const task of order) await own.uploadReport(report(none), `branch=main&commit=aa10000&task_slug=${task}`);
+      const query = "branch=main&commit=aa20000&execution_key=2";
+      for (const task of order)
+        await own.uploadReport(report(first(task === "c" ? 2 : 12, AWAY)), `${query}&task_slug=${task}`);
+      const [{ id }] = await own.list("/executions?limit=1");
+      const { counts } = await own.get(`/executions/${id}/comparison`);
+      expect([counts.newFailures, counts.incidentFailures]).toEqual([0, 26]);
+      expect(await bugs()).toMatchObject([{ occurrences: 26 }]);
+    },
+  );
+
   test("are not excused again on a branch that alone shows them", async () => {
     await upload(none, "branch=main");
     expect(filledLists(await upload(first(12, AWAY), "branch=a"))).toEqual({ incidentFailures: 12 });
@@ -92,7 +106,8 @@ describe("many failures for one cause outside of the code", () => {
     const struck = await send(first(failed, AWAY), "branch=a&pull_request=7");
     expect(filledLists(struck)).toEqual({ incidentFailures: failed });
     const broken = await send(first(failed, "cart.items is not a function"), "branch=b&pull_request=8");
-    expect(filledLists(broken)).toEqual({ newFailures: failed });
+    // All tests of a task, shortly after an incident: that is not clear at once.
+    expect(filledLists(broken)).toEqual({ [failed === count ? "unclearFailures" : "newFailures"]: failed });
     const bare = report(first(failed, AWAY), count).replaceAll(/ file="[^"]*"/g, "");
     const nameless = await own.uploadReport(bare, "branch=c&pull_request=9&complete=true&task_slug=u");
     expect(filledLists(nameless)).toEqual(2 * failed > count ? { incidentFailures: failed } : { newFailures: failed });
@@ -112,7 +127,7 @@ describe("many failures for one cause outside of the code", () => {
       const { counts, causes } = await own.get(`/executions/${one.executionId}/failures`);
       expect(counts).toMatchObject({ newFailures: 0, incidentFailures: 12 });
       const reason = expect.stringMatching(
-        /^Decided again: 12 failures of other builds have the same message, .* not this change$/,
+        /^Decided again: 12 failures in other builds or tasks have the same message, .* not this change$/,
       );
       expect(causes[0].failures[0]).toMatchObject({ blame: "incident", reason });
       expect(await bugs()).toMatchObject(branch === "main" ? [{ occurrences: 24 }] : []);
@@ -189,6 +204,8 @@ describe("a machine", () => {
     await sound(12);
     for (let push = 0; push < 3; push++)
       expect(filledLists(await upload(odd(6, "a"), "branch=a&host=ci-3"))).toEqual({ newFailures: 6 });
+    // Nobody is blamed at once where builds of others are disturbed, and nothing is excused.
+    expect(filledLists(await upload(odd(6, "b"), "branch=b"))).toEqual({ unclearFailures: 6 });
     expect(filledLists(await upload(odd(6, "b"), "branch=b"))).toEqual({ newFailures: 6 });
   });
 });

@@ -190,20 +190,18 @@ async function selectOwn(
 }
 
 /**
- * Failures of incidents: one bug for each cause that so many tell. It is known by what they say alone, since the same tests fail
- * for other reasons, too. What only happened beside it is no bug.
+ * Failures of incidents: one bug for each cause that many have. It is known by their message alone, since the same tests fail
+ * for other reasons, too. What only happened beside it opens none.
  */
 export function groupIncidents(
   run: GroupedRun,
   failures: readonly TrackedFailure[],
   known: BugsByFingerprint,
 ): FailureGroup[] {
-  const families = [...Map.groupBy(failures.map(mark), ({ message }) => message.digest)].filter(
-    ([, members]) => members.length >= FAMILY.cases,
-  );
-  return families.flatMap(([digest, members]): FailureGroup[] => {
+  const byCause = [...Map.groupBy(failures.map(mark), ({ message }) => message.digest)];
+  return byCause.flatMap(([digest, members]): FailureGroup[] => {
     const bug = known.byDigest(digest);
-    if (!bug && !run.onDefaultBranch) return [];
+    if (!bug && !(run.onDefaultBranch && members.length >= FAMILY.cases)) return [];
     return [{ bug, failures: members.map(({ failure }) => failure), marks: bug ? [] : [members[0]!.message] }];
   });
 }

@@ -110,7 +110,7 @@ function toFailures(
     return {
       testCase: test,
       cause: rowOf.get(test)!.cause,
-      blame: rowOf.get(test)!.isQuarantined ? "quarantined" : explainedBlame(kind, evidence),
+      blame: rowOf.get(test)!.isQuarantined ? "quarantined" : explainedBlame(kind, evidence, shares.change),
       explained: kind,
       isOfMany,
       shares,

@@ -30,14 +30,17 @@ import {
 } from "../../store/failure_facts.ts";
 import {
   type FailedRunKey,
+  type Incident,
   type LineRun,
   type OtherRun,
   type RunPlace,
+  selectIncidents,
   selectLineRuns,
   selectOtherRuns,
   selectRunPlaces,
   selectSightings,
   type Sighting,
+  SPREAD,
   untilOf,
 } from "../../store/judged_runs.ts";
 
@@ -57,7 +60,10 @@ export type OddsHistory = {
   /** Adds what explains the failures of a run: the next ones see it. */
   add(run: JudgedRun, failures: readonly Explained[]): void;
 };
-type Explained = Omit<PastFailure, "runId" | "isRetried"> & { shares: { flaky: number } };
+type Explained = Omit<PastFailure, "runId" | "isRetried" | "inARow"> & {
+  shares: { flaky: number };
+  evidence: { inARow: number };
+};
 
 /** A run with what is beside it. */
 type Asking = FailedRunKey &
@@ -95,12 +101,13 @@ export async function loadOdds(sql: Tx, projectId: string, judged: readonly Judg
   );
   const numbers = [...new Set(keys.flatMap(({ rows }) => rows.map(({ testCase }) => testCase)))];
   const pastIds = new Set([...past.map(({ runId }) => runId), ...(judged.length > 1 ? ids : [])]);
-  const [states, absent, passedAgain, origins, sightings] = await Promise.all([
+  const [states, absent, passedAgain, origins, sightings, incidents] = await Promise.all([
     asked.length === 0 ? [] : selectStates(sql, projectId, asked, numbers),
     asked.length === 0 ? [] : selectAbsent(sql, projectId, asked, first),
     asked.length === 0 ? [] : selectPassedAgain(sql, projectId, asked, numbers),
     pastIds.size === 0 ? [] : selectOrigins(sql, projectId, [...pastIds]),
     failing.length === 0 ? [] : selectSightings(sql, projectId, keys, failing),
+    selectIncidents(sql, projectId, keys),
   ]);
   const again = new Set(passedAgain.map(keyOf));
   const known: Known = {
@@ -114,16 +121,21 @@ export async function loadOdds(sql: Tx, projectId: string, judged: readonly Judg
     origins: new Map(origins.map((one) => [one.id, one])),
     countOf: new Map(counts.map(({ testCase, runs }) => [testCase, runs])),
     sightings: Map.groupBy(sightings, ({ runId }) => runId),
+    incidents,
   };
   const byId = new Map(asking.map((one) => [one.id, one]));
   return {
     factsOf: ({ id }) => toFacts(byId.get(id)!, known),
-    add({ id }, failures) {
-      for (const { shares, ...failure } of failures) {
+    add({ id, executionId }, failures) {
+      const outside = failures.filter(({ explained }) => explained === "outside");
+      for (const [cause, { length: hits }] of Map.groupBy(outside, ({ cause }) => cause))
+        if (cause !== null && hits >= SPREAD)
+          known.incidents.push({ executionId, runId: id, cause, hits, tests: byId.get(id)!.place.tests });
+      for (const { shares, evidence, ...failure } of failures) {
         const state = { ...failure, runId: id, flaky: shares.flaky };
         if (!again.has(keyOf(state))) known.states.set(keyOf(state), state);
         const before = known.judged.get(failure.testCase) ?? [];
-        known.judged.set(failure.testCase, [...before, { ...failure, runId: id, isRetried: false }]);
+        known.judged.set(failure.testCase, [...before, { ...failure, ...evidence, runId: id, isRetried: false }]);
       }
     },
   };
@@ -142,6 +154,8 @@ type Known = {
   origins: ReadonlyMap<string, PastOrigin>;
   countOf: ReadonlyMap<number, number>;
   sightings: ReadonlyMap<string, readonly Sighting[]>;
+  /** Of the executions of the judged runs. */
+  incidents: Incident[];
 };
 
 function toFacts(own: Asking, known: Known): OddsFacts {
@@ -183,7 +197,7 @@ function toFacts(own: Asking, known: Known): OddsFacts {
     run: {
       tests: place.tests,
       failures,
-      sightings: toSightings(own.outside, known),
+      sightings: toSightings(own, known),
       onHost: place.host === null ? null : { runs: place.hostRuns, disturbed: place.hostDisturbed },
     },
     disturbed: (place.disturbed + CONSTANTS.unrestA) / (place.builds + CONSTANTS.unrestB),
@@ -276,7 +290,7 @@ function createLine({ ofLine, ofMine, asked, siblings, isBaseNamed, failed, miss
   };
 }
 
-function toSightings(outside: readonly OtherRun[], { sightings, states }: Known) {
+function toSightings({ id, executionId, outside }: Asking, { sightings, states, incidents }: Known) {
   const results = outside.reduce((sum, { tests }) => sum + tests, 0);
   const found = outside
     .flatMap(({ id }) => sightings.get(id) ?? [])
@@ -288,18 +302,23 @@ function toSightings(outside: readonly OtherRun[], { sightings, states }: Known)
       };
       return { cause, hits: testCases ? new Set(testCases.filter((testCase) => !isTheirs(testCase))).size : hits };
     });
+  // What another task of the build was struck by.
+  const beside = incidents.filter((one) => one.executionId === executionId && one.runId !== id);
+  const seen = [...found, ...beside].filter(({ hits }) => hits > 0);
   return new Map(
-    [
-      ...Map.groupBy(
-        found.filter(({ hits }) => hits > 0),
-        ({ cause }) => cause,
-      ),
-    ].map(([cause, own]): [string, Sightings] => [
-      cause,
-      {
-        ...{ hits: own.reduce((sum, one) => sum + one.hits, 0), results },
-        isSpread: own.filter((one) => one.hits >= 3).length >= 2 || own.some((one) => one.hits >= 6),
-      },
-    ]),
+    [...Map.groupBy(seen, ({ cause }) => cause)].map(([cause, own]): [string, Sightings] => {
+      const here = beside.filter((one) => one.cause === cause);
+      return [
+        cause,
+        {
+          hits: own.reduce((sum, one) => sum + one.hits, 0),
+          results: results + here.reduce((sum, { tests }) => sum + tests, 0),
+          isSpread:
+            here.length > 0 ||
+            own.filter(({ hits }) => hits >= SPREAD).length >= 2 ||
+            own.some(({ hits }) => hits >= 2 * SPREAD),
+        },
+      ];
+    }),
   );
 }

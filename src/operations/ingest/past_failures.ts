@@ -45,11 +45,15 @@ export function weighPast(past: readonly PlacedFailure[], context: PastContext) 
   // What a row on the line goes on with is inherited from its beginning.
   const rows = past.filter((one) => isOfLine(one) && !one.isRetried && !streak.has(one) && one.explained !== "outside");
   const { open, closed } = toEpisodes(rows, new Set(onLine), context);
+  const ofBranches = past.filter((one) => !isOfLine(one) && !streak.has(one));
+  const broughtBy = closed.map(([first]) => ofBranches.filter((one) => mayHaveBrought(one, first!)));
+  const brought = new Set(broughtBy.flatMap((some) => some.map(placeOf)));
   const isRetried = (some: readonly PlacedFailure[]) => some.some((one) => one.isRetried);
-  const places = [...Map.groupBy(elsewhere, ({ pullRequest, branch }) => `${pullRequest} ${branch}`).values()];
+  const places = [...Map.groupBy(elsewhere, placeOf)].flatMap(([place, some]) => (brought.has(place) ? [] : [some]));
   const changed = places.filter((some) => !isRetried(some)).concat(open ? [open] : []);
   const same = changed.filter((some) => some.some((one) => one.cause === cause)).length;
-  const lengths = closed.map(({ length }) => length);
+  // A row that a pull request has brought began there.
+  const lengths = closed.map(({ length }, at) => length + Math.max(0, ...broughtBy[at]!.map(({ inARow }) => inARow)));
   return {
     inARow,
     failed: past.filter((one) => !streak.has(one) && one.explained !== "outside").length,
@@ -65,6 +69,21 @@ export function weighPast(past: readonly PlacedFailure[], context: PastContext) 
     isOpen: (isOnLine && inARow > 1 ? mine[0] : open?.at(-1))?.cause === cause,
   };
 }
+
+const placeOf = ({ pullRequest, branch }: PastRun) => `${pullRequest} ${branch}`;
+
+/** A change that was merged within so many days may be what then failed on the line. */
+const MERGED_WITHIN_MS = 5 * 86_400_000;
+
+/** Whether a failure of a branch came to the line with its change: it failed there again and again, and shortly before, in the same words. */
+const mayHaveBrought = (one: PlacedFailure, onLine: PlacedFailure): boolean =>
+  one.inARow > 1 &&
+  one.cause === onLine.cause &&
+  one.runId < onLine.runId &&
+  Date.parse(one.at) >= Date.parse(onLine.at) - MERGED_WITHIN_MS &&
+  !one.isRetried &&
+  !one.isOfMany &&
+  (one.explained === "change" || one.explained === "flaky");
 
 /** Of failures, newest first, those without another run of the branch after them. */
 function countStreak(mine: readonly PlacedFailure[], ordinals: ReadonlyMap<string, number>): number {

@@ -29,6 +29,8 @@ type PastFailure = {
   judgement: Judgement;
   /** Not only changes are known to have failed alike. */
   isOwn: boolean;
+  /** Builds of its branch in a row in which it failed. */
+  inARow: number;
 };
 type PastRun = {
   build: RecordedBuild;
@@ -158,6 +160,19 @@ export function createHistory(c: Constants = CONSTANTS) {
     return count;
   }
 
+  /** What failed again and again in a pull request, shortly before this failure of a line in the same words, may have come to it with it. */
+  const carriersOf = ({ build, failure }: PastFailure): PastFailure[] =>
+    (failuresOf.get(failure.test) ?? []).filter(
+      (one) =>
+        one.build.pullRequest !== null &&
+        one.inARow > 1 &&
+        one.failure.cause === failure.cause &&
+        one.build.endedAt < build.endedAt &&
+        one.build.endedAt >= build.endedAt - SIBLING_MS &&
+        ["change", "flaky"].includes(one.judgement.kind) &&
+        !one.judgement.isOfMany,
+    );
+
   /** Failures of a test in other builds, by their weight. */
   function own(build: RecordedBuild, failure: Failure) {
     const past = (failuresOf.get(failure.test) ?? []).filter(
@@ -178,12 +193,9 @@ export function createHistory(c: Constants = CONSTANTS) {
     const byPlace = Map.groupBy(past, (one) =>
       one.build.pullRequest === null ? `line ${one.build.line}` : String(one.build.pullRequest),
     );
+    const brought = new Set<string>();
     for (const [place, failures] of byPlace) {
-      if (!place.startsWith("line")) {
-        if (failures.some(({ failure }) => failure.isRetried)) weight++;
-        else pullRequests[failures.some((one) => one.failure.cause === failure.cause) ? "same" : "other"]++;
-        continue;
-      }
+      if (!place.startsWith("line")) continue;
       const last = (runsOf.get(failures[0]!.task) ?? []).findLast(
         (one) =>
           `line ${one.build.line}` === place && one.build.pullRequest === null && one.run.tests.has(failure.test),
@@ -205,9 +217,18 @@ export function createHistory(c: Constants = CONSTANTS) {
       const open = isOpen ? episodes.pop() : undefined;
       if (open?.at(-1)?.failure.cause === failure.cause) isOpenForThis = true;
       if (open) pullRequests[open.some((one) => one.failure.cause === failure.cause) ? "same" : "other"]++;
-      for (const { length } of episodes)
+      for (const row of episodes) {
+        const carriers = carriersOf(row[0]!);
+        for (const { build } of carriers) brought.add(String(build.pullRequest));
+        const length = row.length + Math.max(0, ...carriers.map(({ inARow }) => inARow));
         if (length === 1) weight++;
         else rows.push(length);
+      }
+    }
+    for (const [place, failures] of byPlace) {
+      if (place.startsWith("line") || brought.has(place)) continue;
+      if (failures.some(({ failure }) => failure.isRetried)) weight++;
+      else pullRequests[failures.some((one) => one.failure.cause === failure.cause) ? "same" : "other"]++;
     }
     return {
       failures: weight,
@@ -300,6 +321,7 @@ export function createHistory(c: Constants = CONSTANTS) {
       const own = new Set(
         runs.flatMap(({ failures }) => failures.flatMap((one) => (onlyInChanges(one) ? [] : one.test))),
       );
+      const streaks = new Map(runs.flatMap(({ failures }) => failures.map(({ test, inARow }) => [test, inARow])));
       const judged = new Map(judgements.map((one) => [one.test, one]));
       for (const run of build.runs) {
         const failed = new Map(run.failures.map((failure) => [failure.test, failure]));
@@ -309,7 +331,8 @@ export function createHistory(c: Constants = CONSTANTS) {
           const judgement = judged.get(failure.test) ?? RETRIED(failure);
           if (!failuresOf.has(failure.test)) failuresOf.set(failure.test, []);
           const isOwn = failure.isRetried || own.has(failure.test);
-          const past = { mean: meanOf(fitted.rates), task: run.task, build, failure, judgement, isOwn };
+          const inARow = streaks.get(failure.test) ?? 1;
+          const past = { mean: meanOf(fitted.rates), task: run.task, build, failure, judgement, isOwn, inARow };
           failuresOf.get(failure.test)!.push(past);
         }
       }

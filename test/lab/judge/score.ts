@@ -1,6 +1,6 @@
 /** Compares what an account says about the builds of a team with the truth. */
 
-import { onlyInChanges } from "../../../src/rules/blame.ts";
+import { isClear, onlyInChanges } from "../../../src/rules/blame.ts";
 import { GATE_SHARES } from "../../../src/schema/gate.ts";
 import type { FailedRun, Judgement } from "../../../src/rules/odds_facts.ts";
 import type { createHistory } from "./history.ts";
@@ -64,7 +64,7 @@ export function score(recorded: Recorded, played: readonly PlayedBuild[]): Score
     if (build.pullRequest === null) continue;
     const isOwn = ownIn(build);
     const passes = judgements.every(isForgiven(facts.runs));
-    const asChange = judgements.filter(({ kind }) => kind === "change");
+    const asChange = judgements.filter(({ shares }) => isClear(shares.change));
     told += asChange.length;
     right += asChange.filter(isOwn).length;
     own += judgements.filter(isOwn).length;
