@@ -144,7 +144,7 @@ function nextBatch(queue: Queue): Item[] {
   return batch;
 }
 
-/** Never rejects. If something fails, each is repeated alone, so that it gets its own error. */
+/** Never rejects. If something fails, each is repeated alone, so that it gets its own error and waits for its own locks only. */
 async function takeBatch(queue: Queue, all: readonly Item[]): Promise<void> {
   const { services, projectId } = queue;
   const items = all.filter(({ upload, reject }) => !upload.progress.expired || void reject(new Refusal("expired")));
@@ -174,7 +174,7 @@ async function takeBatch(queue: Queue, all: readonly Item[]): Promise<void> {
     // The commit may have succeeded, and its answer was lost: an upload that is repeated would be stored twice.
     const isUnknown = isAtCommit && !isUndone(error);
     if (items.length === 1 || isUnknown) for (const item of items) item.reject(error);
-    else for (const item of items) await takeBatch(queue, [item]);
+    else await Promise.all(items.map((item) => takeBatch(queue, [item])));
   }
 }
 
