@@ -27,6 +27,7 @@ import type { TakenUpload } from "./upload_log.ts";
 export type Services = {
   /** A transaction that proves nothing of the caller: for what is done beside his request. */
   begin: Database["begin"];
+  /** The same, for statements that are sent together with its beginning. */
   beginAhead: Database["beginAhead"];
   openReader: Database["openReader"];
   /** For what goes wrong in ourselves where the answer is no error. */

@@ -36,10 +36,6 @@ export function joinDigests(lists: readonly Digests[]): Digests {
   return all;
 }
 
-/** The words of one of them. */
-export const digestAt = (digests: Digests, index: number): Uint32Array =>
-  digests.subarray(index * WORDS, (index + 1) * WORDS);
-
 export const toHex = (digests: Digests, index: number): string =>
   Buffer.from(digests.buffer, digests.byteOffset + index * DIGEST_BYTES, DIGEST_BYTES).toString("hex");
 

@@ -225,7 +225,7 @@ async function takeItems(
 ): Promise<Map<Item, FinishedUpload>> {
   const keys = all.map(({ upload: { key, parameters } }) => ({ key, locks: locksFor(projectId, parameters) }));
   const unknown = all.filter(({ numbers }) => numbers === undefined);
-  // All is sent at once. What fails for a project that is being deleted is not told to those whose key went with it.
+  // All is sent at once. The key of a project that is being deleted goes with it: that is what its uploads are answered.
   const locked = lockLiveKeys(sql, keys);
   const reading = Promise.all([
     unknown.length === 0
