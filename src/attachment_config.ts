@@ -7,7 +7,7 @@ import type { AttachmentSettings } from "./attachments/store.ts";
 const MEBIBYTE = 1_048_576;
 
 /** Reads variables and collects mistakes. */
-export type VariableReader = {
+type VariableReader = {
   read(name: string): string | undefined;
   integer(name: string, fallback: number, min: number, max: number): number;
   refuse(name: string, expected: string): void;

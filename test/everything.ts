@@ -329,9 +329,11 @@ export async function digestTables({ pool }: Database): Promise<Record<string, s
   return digests;
 }
 
-/** Pages that are looked at, beside those that stream, or lead elsewhere. */
+/** Pages that are looked at, beside those that stream, or lead elsewhere, and the viewer of the API, which is not ours. */
 export const LOOKED_AT = PAGES.filter(
   ({ method, path }) =>
     method === "GET" &&
-    !/\/live$|\/text$|\/export$|\/:attachmentId$|^\/login\/|^\/badge\/|^\/account\/link$/.test(path),
+    !/\/live$|\/text$|\/export$|\/:attachmentId$|^\/login\/|^\/badge\/|^\/account\/link$|^\/docs\/operations$/.test(
+      path,
+    ),
 );

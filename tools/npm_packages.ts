@@ -92,9 +92,11 @@ async function licencesOf(names: readonly string[]): Promise<string> {
     const { version, license }: { version: string; license: string } = await Bun.file(
       join(folder, "package.json"),
     ).json();
-    const file = readdirSync(folder).find((entry) => /^(un)?licen[cs]e/i.test(entry));
-    const text = file === undefined ? "" : `\n${(await Bun.file(join(folder, file)).text()).trim()}\n`;
-    return `${name} ${version} (${license})\n${text}`;
+    const files = readdirSync(folder).filter((entry) => /^(un)?licen[cs]e|^notice|ui-bundle\.js\.license/i.test(entry));
+    const texts = await Promise.all(
+      files.map(async (file) => `\n${(await Bun.file(join(folder, file)).text()).trim()}\n`),
+    );
+    return `${name} ${version} (${license})\n${texts.join("")}`;
   });
   return (await Promise.all(texts)).join(`\n${"-".repeat(80)}\n\n`);
 }

@@ -8,7 +8,7 @@ export type ContentKey = {
 };
 
 /** Byte positions of a part of a file, both included. */
-export type ByteRange = { first: number; last: number };
+type ByteRange = { first: number; last: number };
 
 /** Thrown when a store does not answer, or is full. */
 export class StoreAwayError extends Error {

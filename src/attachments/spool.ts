@@ -33,7 +33,7 @@ export type ReceivedFile = SpooledFile & { path: string };
 /** What has become of a file: it is there, it is larger than the limit, or it could not be written. */
 export type SpoolEnd = { end: "spooled"; spooled: SpooledFile } | { end: "too large" | "failed" };
 
-export type SpoolWriter = {
+type SpoolWriter = {
   /** Never rejects: what cannot be written is said at the end. */
   write(chunk: Uint8Array): Promise<void>;
   finish(): Promise<SpoolEnd>;

@@ -60,7 +60,7 @@ export const contentStart = v.object({ content: v.object({ projectId: v.pipe(v.s
 export const sectionEnd = v.object({ bytes: count, rows: v.optional(count), sha256 });
 
 /** The totals of a complete file. */
-export const backupTotals = v.object({
+const backupTotals = v.object({
   tables: count,
   rows: count,
   /** Content of attachments. */

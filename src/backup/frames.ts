@@ -11,7 +11,7 @@ const MAX_DATA_BYTES = 1_048_576;
 const MAX_FRAME_BYTES = 16_777_216;
 
 /** The frames are damaged. */
-export class FrameError extends Error {
+class FrameError extends Error {
   override name = "FrameError";
 }
 

@@ -30,7 +30,7 @@ export type SectionSink = {
   abort(): Promise<void> | void;
 };
 
-export type BackupVisitor = {
+type BackupVisitor = {
   header(header: BackupHeader): Promise<void> | void;
   table(name: string): Promise<SectionSink> | SectionSink;
   content(key: { projectId: string; sha256: string }): Promise<SectionSink> | SectionSink;

@@ -48,7 +48,7 @@ export async function findBugId(one: BisectCase, address: ServerAddress): Promis
   return (await askServer<BugReport>(address, { path: `/bug-reports/${one.id}` }))?.id ?? fail(absence(one));
 }
 
-export type KnownCase = {
+type KnownCase = {
   flakeRate: number | undefined;
   file: string | null;
   good: string | undefined;

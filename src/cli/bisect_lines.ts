@@ -7,7 +7,7 @@ import { culpritSentence, describeCommit, type SearchEnd, shortHash } from "../w
 /** A probe that has ended. */
 export type BisectProbe = CommitProbe & { exitCode: number | null; seconds: number; output: string };
 
-export type BisectEnd = Omit<SearchEnd, "probes"> & {
+type BisectEnd = Omit<SearchEnd, "probes"> & {
   probes: readonly BisectProbe[];
   /** The files that the culprit changes; empty if there is none. */
   files: readonly string[];

@@ -11,7 +11,7 @@ import { createExistingRepository } from "../runner/existing_repository.ts";
 import { type AskGit, GIT_ENVIRONMENT, GIT_OPTIONS, type RunGit } from "../runner/git_clone.ts";
 import { GRACE_MS, startGuard } from "../runner/processes.ts";
 
-export type ProbeRun = {
+type ProbeRun = {
   result: ProbeResult;
   /** The exit code of the command that decided: the preparation, or the command itself; null: its directory is not in the commit. */
   exitCode: number | null;
@@ -20,7 +20,7 @@ export type ProbeRun = {
   output: string;
 };
 
-export type ProberOptions = {
+type ProberOptions = {
   /** The root of the repository. */
   repository: string;
   ask: AskGit;

@@ -15,7 +15,7 @@ export type BisectRange = {
   isGoodKnown: boolean;
 };
 
-export type RangeQuery = {
+type RangeQuery = {
   good: string | undefined;
   bad: string;
   command: readonly string[];

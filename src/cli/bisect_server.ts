@@ -12,7 +12,7 @@ import { UsageError } from "./usage.ts";
 /** The time between two requests: it grows as long as nothing changes, because the key has a rate limit. */
 const POLL_MS = { first: 1_000, most: 6_000 };
 
-export type ServerSearchOptions = {
+type ServerSearchOptions = {
   test: BisectCase;
   good: string | undefined;
   bad: string | undefined;

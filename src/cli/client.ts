@@ -95,7 +95,7 @@ export const ask = (address: ServerAddress, asking: ServerRequest): Promise<Serv
   });
 
 /** `shown` is what errors call the server. */
-export type UrlRequest = Omit<ServerRequest, "path"> & { shown: string };
+type UrlRequest = Omit<ServerRequest, "path"> & { shown: string };
 
 /** The same for any address, with the headers as given. */
 export async function askUrl(url: string, asking: UrlRequest): Promise<ServerAnswer> {
@@ -122,7 +122,7 @@ export async function askUrl(url: string, asking: UrlRequest): Promise<ServerAns
 }
 
 /** An answer whose body the caller reads if the status is 200; `text` is that of a refusal. */
-export type StreamedAnswer = ServerAnswer & { body: AsyncIterable<Uint8Array> };
+type StreamedAnswer = ServerAnswer & { body: AsyncIterable<Uint8Array> };
 
 /**
  * A GET whose answer has any length. Fails with ServerAwayError if nothing arrives for `idleMs`, also while the body is read. A

@@ -53,8 +53,7 @@ export const answeredGate = v.object({
   reasons: v.array(v.string()),
   forgivenCount: v.number(),
   forgiven: v.array(namedFailure),
-  // Absent in the answer of an older server.
-  unclear: v.optional(v.array(namedFailure), []),
+  unclear: v.array(namedFailure),
 });
 export type AnsweredGate = v.InferOutput<typeof answeredGate>;
 

@@ -16,7 +16,7 @@ const GITLAB_PLACES = ["CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"];
 const MAX_BYTES = 524_288;
 const TIMEOUT_MS = 10_000;
 
-export type RepositoryOwners = { path: string; text: string; syntax: "github" | "gitlab" | undefined };
+type RepositoryOwners = { path: string; text: string; syntax: "github" | "gitlab" | undefined };
 
 /** Undefined where the repository has none. A link is not followed: it may lead out of the repository. */
 export function findOwnersFile(system: CiSystemName | undefined, root: string): RepositoryOwners | undefined {
@@ -35,7 +35,7 @@ export function findOwnersFile(system: CiSystemName | undefined, root: string): 
 }
 
 /** What decides whether the file is sent: where the upload comes from, as its parameters say. */
-export type OwnersOrigin = {
+type OwnersOrigin = {
   system: CiSystemName | undefined;
   branch: string | undefined;
   commit: string | undefined;

@@ -4,7 +4,7 @@ import { readFileSync, type Stats, statSync } from "node:fs";
 import { toFileError } from "../file_failure.ts";
 import { basename, join, resolve } from "node:path";
 
-export type ReportFile = {
+type ReportFile = {
   /** As it was given, or below the folder of the glob as that was given. */
   name: string;
   path: string;

@@ -62,7 +62,7 @@ export function parsePlaywrightList(lines: readonly string[]): Map<string, strin
   return new Map([...files].map(([file, tests]) => [file, [...new Set(tests.map(({ line }) => line))]]));
 }
 
-export type PlanOptions = {
+type PlanOptions = {
   task: string;
   /** Leaves out what is no file inside of the directory. */
   existing: boolean;

@@ -20,7 +20,7 @@ import { UsageError } from "./usage.ts";
 import type { ServerAnswer } from "../runner/protocol.ts";
 
 /** Which files are asked for. */
-export type SplitRequest = {
+type SplitRequest = {
   shard: Shard;
   task: string;
   executionId: string | undefined;

@@ -16,7 +16,7 @@ import {
 
 const MAX_ANSWER_BYTES = 2 ** 20;
 
-export type AttachmentUpload = {
+type AttachmentUpload = {
   run: { executionId: string; taskSlug: string; failed: number; flaky: number };
   /** Absolute paths of the report files. */
   reports: readonly string[];

@@ -113,7 +113,7 @@ export type UploadArguments = {
   patienceMs: number;
 };
 
-export type AttachmentArguments = {
+type AttachmentArguments = {
   /** Files and globs for the run as a whole. */
   attach: string[];
   root: string;

@@ -64,7 +64,7 @@ const failuresAnswer = v.object({
           file: v.nullable(v.string()),
           line: v.nullable(v.number()),
           blame: v.nullable(v.string()),
-          reason: v.optional(v.nullable(v.string()), null),
+          reason: v.nullable(v.string()),
         }),
       ),
     }),

@@ -49,8 +49,7 @@ const answered = v.object({
   gate: v.fallback(v.optional(answeredGate), undefined),
   counts: v.object({
     newFailures: v.number(),
-    // Absent in the answer of an older server.
-    unclearFailures: v.optional(v.number(), 0),
+    unclearFailures: v.number(),
     flakyFailures: v.number(),
     alsoFailingOnMain: v.number(),
     stillFailing: v.number(),

@@ -24,7 +24,7 @@ const MAX_READ = 2_000;
 type Style = "red" | "green" | "bold" | "dim";
 const STYLES: Record<Style, string> = { red: "\x1b[31m", green: "\x1b[32m", bold: "\x1b[1m", dim: "\x1b[2m" };
 
-export type Layout = { hasColours: boolean; columns: number };
+type Layout = { hasColours: boolean; columns: number };
 
 /** Returns the lines without line breaks. */
 export function whyLines(why: Why, { hasColours, columns }: Layout): string[] {

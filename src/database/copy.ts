@@ -22,7 +22,7 @@ export async function* copyOut(sql: Tx, { name, columns }: Table): AsyncGenerato
   if (bytes > 0) yield Buffer.concat(parts);
 }
 
-export type CopyIn = {
+type CopyIn = {
   write(chunk: Uint8Array): Promise<void>;
   /** Resolves when the rows are in the table. */
   end(): Promise<void>;

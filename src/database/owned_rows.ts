@@ -3,7 +3,7 @@
 import type { Sql, Tx } from "./connect.ts";
 import { deletePortion } from "./delete_portion.ts";
 
-export type OwnerColumn = "project_id" | "team_id";
+type OwnerColumn = "project_id" | "team_id";
 
 /**
  * Returns all tables that have the column, partitions instead of the tables that they are parts of. A table comes after those that

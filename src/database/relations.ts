@@ -4,8 +4,8 @@ import type { Fragment, Sql, Tx } from "./connect.ts";
 
 export type Table = { name: string; columns: string[] };
 /** `bound` as PostgreSQL prints it: FOR VALUES FROM … TO …, or DEFAULT. */
-export type Partition = { name: string; parent: string; bound: string };
-export type Sequence = { name: string; value: number; isCalled: boolean };
+type Partition = { name: string; parent: string; bound: string };
+type Sequence = { name: string; value: number; isCalled: boolean };
 
 export const toNameList = (sql: Sql, names: readonly string[]): Fragment =>
   sql.unsafe(names.map((name) => `"${name.replaceAll('"', '""')}"`).join(", ")) as unknown as Fragment;
@@ -49,13 +49,6 @@ export const selectRelationCount = async (sql: Sql): Promise<number> => {
     select count(*)::int as count from pg_class c where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and ${isOurs(sql)}`;
   return row!.count;
 };
-
-export const selectHasColumn = async (sql: Sql, table: string, column: string): Promise<boolean> =>
-  (
-    await sql`
-      select from pg_attribute a join pg_class c on c.oid = a.attrelid
-      where c.relname = ${table} and a.attname = ${column} and not a.attisdropped and ${isOurs(sql)}`
-  ).length === 1;
 
 /** `bound` becomes part of the statement as it is. */
 export const createPartition = (sql: Tx, { name, parent, bound }: Partition) =>

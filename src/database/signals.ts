@@ -6,12 +6,12 @@ import type { OpenListener, Sql, Tx } from "./connect.ts";
 const CHANNELS = ["execution_ended", "key_revoked", "lease"] as const;
 type Channel = (typeof CHANNELS)[number];
 /** "sync": a runner's next call has come; it is told within a server only. */
-export type Topic = Channel | "sync";
+type Topic = Channel | "sync";
 
 const ENDINGS: ReadonlySet<Woken> = new Set<Woken>(["closed", "sync", "key_revoked"]);
 
 /** What ended the wait: a topic, the time, or a server that stops. */
-export type Woken = Topic | "time" | "closed";
+type Woken = Topic | "time" | "closed";
 
 export type Watch = {
   /** Resolves as soon as something has happened since the last call or, with the first, since the watch began. */

@@ -95,7 +95,7 @@ function watched({ open, patienceMs = PATIENCE_MS }: WatchedPoolOptions, { beat,
   };
 }
 
-export type WatchedPool = ReturnType<typeof watched>;
+type WatchedPool = ReturnType<typeof watched>;
 
 /** For single statements. */
 export const createWatchedPool = (options: WatchedPoolOptions): WatchedPool =>

@@ -12,7 +12,7 @@ const FIRST = 65_536;
 const FIRST_GRADUAL = 2_048;
 
 /** Limits of receiving one body. */
-export type ReceiveLimits = {
+type ReceiveLimits = {
   maxBytes: number;
   /** The variable that the operator sets `maxBytes` with. */
   variable?: string;

@@ -22,10 +22,10 @@ export const FORM_LIMITS = {
   signedIn: { maxBytes: MEBIBYTE, maxSeconds: 60, totalBytes: 32 * MEBIBYTE, share: 1 / 4 },
 } as const satisfies Record<string, FormLimits>;
 
-export type FormKind = keyof typeof FORM_LIMITS;
+type FormKind = keyof typeof FORM_LIMITS;
 
 /** Memory that was taken for one form; it must be released on every way out. */
-export type FormHold = {
+type FormHold = {
   /** Aborted when the form has to make room for another one. */
   signal: AbortSignal;
   release: () => void;

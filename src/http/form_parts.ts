@@ -7,9 +7,9 @@ import { fail } from "./problem.ts";
 export type PartHeaders = { filename: string; contentType: string | null };
 
 /** Takes the content of one part. */
-export type PartWriter = { write(chunk: Uint8Array): Promise<void>; close(): Promise<void> };
+type PartWriter = { write(chunk: Uint8Array): Promise<void>; close(): Promise<void> };
 
-export type PartSeparator = {
+type PartSeparator = {
   /** Returns the bytes of the form that are kept. */
   push(chunk: Bytes): Promise<Bytes[]>;
   /** To be called after the last chunk. */

@@ -53,5 +53,3 @@ export function createForms({ secret, publicUrl }: { secret: Uint8Array; publicU
     },
   };
 }
-
-export type Forms = ReturnType<typeof createForms>;

@@ -7,7 +7,7 @@ export class IssuerError extends Error {
   override name = "IssuerError";
 }
 
-export type IssuerKeysOptions = {
+type IssuerKeysOptions = {
   outbound: Outbound;
   /** Milliseconds that never jump. */
   monotonic?: () => number;
@@ -87,8 +87,6 @@ export function createIssuerKeys({ outbound, monotonic = () => performance.now()
     },
   };
 }
-
-export type IssuerKeys = ReturnType<typeof createIssuerKeys>;
 
 async function readJson(outbound: Outbound, url: string): Promise<unknown> {
   try {

@@ -3,10 +3,10 @@
 import { escapeText, type Href, Html, type Piece, render } from "./html.ts";
 
 /** Elements without content and end tag. */
-const VOID = new Set(["br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"]);
+const VOID = new Set(["br", "hr", "img", "input", "link", "meta", "source", "wbr"]);
 
 /** Elements of SVG, which are closed even without content. */
-const SHAPES = new Set(["circle", "line", "path", "rect"]);
+const SHAPES = new Set(["line", "path", "rect"]);
 
 type Value = string | number | boolean | null | undefined;
 type Properties = Record<string, Value> & { children?: Piece };
@@ -51,7 +51,6 @@ type Global = {
 type Control = Global & { name?: string | undefined; disabled?: Flag; required?: Flag; form?: string | undefined };
 type Field = Control & {
   autocomplete?: Autocomplete | undefined;
-  autofocus?: Flag;
   maxlength?: number | undefined;
   minlength?: number | undefined;
   placeholder?: string | undefined;
@@ -60,18 +59,16 @@ type Field = Control & {
   inputmode?: "decimal" | "numeric" | "email" | "url" | undefined;
 };
 type Shape = Global & {
-  [name in "d" | "fill" | "stroke" | "cx" | "cy" | "r" | "x" | "y" | "x1" | "x2" | "y1" | "y2"]?: Text;
+  [name in "d" | "fill" | "stroke" | "x" | "y" | "x1" | "x2" | "y1" | "y2"]?: Text;
 } & {
   width?: Text;
   height?: Text;
   rx?: Text;
 };
-type Cell = Global & { colspan?: number | undefined; rowspan?: number | undefined; headers?: string | undefined };
+type Cell = Global & { colspan?: number | undefined; headers?: string | undefined };
 
 type Plain =
   | "abbr"
-  | "article"
-  | "aside"
   | "b"
   | "body"
   | "caption"
@@ -81,21 +78,17 @@ type Plain =
   | "div"
   | "dl"
   | "dt"
-  | "em"
   | "figcaption"
   | "figure"
-  | "footer"
   | "h1"
   | "h2"
   | "h3"
-  | "h4"
   | "head"
   | "header"
   | "hr"
   | "html"
   | "i"
   | "ins"
-  | "kbd"
   | "legend"
   | "li"
   | "main"
@@ -104,29 +97,22 @@ type Plain =
   | "p"
   | "pre"
   | "q"
-  | "s"
-  | "samp"
   | "section"
   | "small"
   | "span"
-  | "strong"
-  | "sub"
   | "summary"
-  | "sup"
   | "table"
   | "tbody"
-  | "tfoot"
   | "thead"
   | "tr"
   | "ul"
-  | "var"
   | "br"
   | "wbr";
 type Elements = { [name in Plain]: Global } & {
-  [name in "circle" | "g" | "line" | "path" | "rect" | "text"]: Shape;
+  [name in "g" | "line" | "path" | "rect"]: Shape;
 } & {
   a: Global & { href?: Href | undefined; rel?: string | undefined; download?: string | boolean | undefined };
-  button: Control & { type?: "submit" | "button" | undefined; value?: Text; formaction?: Href | undefined };
+  button: Control & { type?: "submit" | "button" | undefined; value?: Text };
   details: Global & { open?: Flag; name?: string | undefined };
   fieldset: Control;
   form: Global & { action?: Href | undefined; method?: "get" | "post" | undefined };
@@ -152,8 +138,6 @@ type Elements = { [name in Plain]: Global } & {
   script: Global & { type?: string; src: Href };
   select: Control;
   svg: Global & { viewBox?: string; width?: Text; height?: Text; preserveAspectRatio?: string; xmlns?: string };
-  col: Global & { span?: number };
-  colgroup: Global;
   td: Cell;
   textarea: Field & { rows?: number };
   th: Cell & { scope?: "col" | "row" | "colgroup" | "rowgroup" };

@@ -4,7 +4,7 @@ export const EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 export type Labels = Readonly<Record<string, string>>;
 /** `suffix` goes behind the name of the family: "" but for the parts of a histogram. */
-export type Sample = { suffix: string; labels: Labels; value: number };
+type Sample = { suffix: string; labels: Labels; value: number };
 export type MetricFamily = {
   name: string;
   help: string;

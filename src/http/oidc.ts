@@ -8,7 +8,7 @@ export class OidcError extends Error {
   override name = "OidcError";
 }
 
-export type OidcOptions = {
+type OidcOptions = {
   /** As the provider calls itself. */
   issuer: string;
   clientId: string;
@@ -26,7 +26,7 @@ export type OidcOptions = {
 export type OidcFlow = { state: string; nonce: string; verifier: string };
 
 /** The person who signed in. The address counts only if the provider has verified it. */
-export type OidcClaims = {
+type OidcClaims = {
   issuer: string;
   subject: string;
   email: string | null;

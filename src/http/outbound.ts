@@ -75,7 +75,7 @@ export function literalAddress({ hostname }: URL): string | undefined {
   return isIP(bare) === 0 ? undefined : bare;
 }
 
-export type OutboundOptions = {
+type OutboundOptions = {
   /** Private addresses that may be reached all the same. */
   allow: BlockList;
   timeoutMs?: number;

@@ -10,7 +10,7 @@ export type Connection = {
   segments: () => Record<string, string> | undefined;
 };
 
-export type Handler = { fetch(request: Request, connection: Connection): Promise<Response> };
+type Handler = { fetch(request: Request, connection: Connection): Promise<Response> };
 
 /**
  * Requests that may be answered in one turn of the event loop. Bun hands over all that a connection has sent at once, and

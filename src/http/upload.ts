@@ -23,7 +23,7 @@ export const isForm = (contentType: string): boolean => /^multipart\//i.test(con
 export const isPacked = (bytes: Uint8Array): boolean =>
   (bytes[0] === 0x1f && bytes[1] === 0x8b) || (bytes[0] === 0x28 && bytes[1] === 0xb5);
 
-export type FormFields = {
+type FormFields = {
   /** The field of attachments. */
   attachments?: string;
   mayRepeat?: (name: string) => boolean;

@@ -2,12 +2,12 @@
 
 export type JsonRecord = Record<string, unknown>;
 
-export type RequestId = string | number;
+type RequestId = string | number;
 
 /** A request, or a notification where there is no id. */
 export type Message = { id: RequestId | undefined; method: string; params: JsonRecord };
 
-export const ERROR_CODES = {
+const ERROR_CODES = {
   parse: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,

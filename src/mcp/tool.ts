@@ -14,10 +14,10 @@ export type ProjectApi = {
   send: <T>(method: "POST" | "PATCH", path: string, body: unknown) => Promise<T>;
 };
 
-export type ToolContext<Arguments> = { api: ProjectApi; args: Arguments; cleaner: Cleaner };
+type ToolContext<Arguments> = { api: ProjectApi; args: Arguments; cleaner: Cleaner };
 
 /** What a tool answers: its data, what it has left out on purpose, and how to get what does not fit. */
-export type ToolAnswer = { data: JsonRecord; leftOut?: readonly string[]; hint?: string };
+type ToolAnswer = { data: JsonRecord; leftOut?: readonly string[]; hint?: string };
 
 type InputSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
 

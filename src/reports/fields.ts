@@ -109,7 +109,6 @@ export function toCase(cutter: Cutter, told: ToldCounts): ReportedCase {
     properties: told.properties ? cutter.properties(told.properties) : null,
   };
   if (attachments) result.attachments = attachments;
-  if (told.formerName) result.formerName = cutName(told.formerName, cutter);
   if (told.otherNames) result.otherNames = told.otherNames.map((name) => cutName(name, cutter));
   if (told.keepOtherNames) result.keepOtherNames = true;
   return result;

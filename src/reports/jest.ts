@@ -133,16 +133,13 @@ function readAssertion(
 }
 
 function toNames(suites: string[], name: string, file: string, isVitest: boolean): CaseName & KnownNames {
-  const listed = { suite: suites.join(" > "), name, file };
   const { suite, name: title } = isVitest
     ? splitVitestTitles([...suites, name])
     : { suite: joinJestSuites(suites), name };
-  const isSame = suite === listed.suite && title === name;
   return {
     suite,
     name: title,
     file,
-    ...(isSame ? {} : { formerName: listed }),
     ...(isVitest
       ? { otherNames: [{ suite: "", name: [...suites, name].join(" > "), file }] }
       : { otherNames: namesInJestJunit(suites, name, file), keepOtherNames: true }),

@@ -3,10 +3,10 @@
 import type { CaseName, KnownNames } from "./report.ts";
 
 /** A test case in the words of the XML. `hostname` is that of its test suite, "" when there is none. */
-export type JunitName = CaseName & { classname: string; hostname: string };
+type JunitName = CaseName & { classname: string; hostname: string };
 
 /** Returns undefined where the test case does not have the form that the tool writes. */
-type ToolReader = (test: JunitName) => (CaseName & Omit<KnownNames, "formerName">) | undefined;
+type ToolReader = (test: JunitName) => (CaseName & KnownNames) | undefined;
 
 type Attributes = Record<string, string | undefined>;
 

@@ -339,12 +339,10 @@ function toNames(
   const own = titles === "" ? undefined : readTool({ ...read, name: titles, classname, hostname });
   if (own === undefined) return plain;
   const { suite, name, file } = cutName(own);
-  const isSame = suite === plain.suite && name === plain.name && file === plain.file;
   return {
     suite,
     name: name || "(no name)",
     file,
-    ...(isSame ? {} : { formerName: plain }),
     ...(own.otherNames ? { otherNames: own.otherNames.map(cutName) } : {}),
     ...(own.keepOtherNames ? { keepOtherNames: true } : {}),
   };

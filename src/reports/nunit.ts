@@ -97,14 +97,12 @@ function readTest(
   const listed = attributes["classname"] || fixture || names.join(".");
   const suite = file === null ? listed : own || listed;
   const written = attributes["name"] ?? attributes["fullname"] ?? "";
-  // Version 2 writes the whole path before the name.
-  const nameIn = (outer: string) =>
-    outer !== "" && written.startsWith(`${outer}.`) ? written.slice(outer.length + 1) : written;
   const assertions = child(node, "assertions");
   return toCase(cutter, {
     suite,
-    name: nameIn(suite),
-    ...(file === null ? {} : { file, formerName: { suite: listed, name: nameIn(listed), file: null } }),
+    // Version 2 writes the whole path before the name.
+    name: suite !== "" && written.startsWith(`${suite}.`) ? written.slice(suite.length + 1) : written,
+    ...(file === null ? {} : { file }),
     status,
     kind,
     durationMs: timeOf(node),

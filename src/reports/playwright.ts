@@ -13,7 +13,6 @@ export function readPlaywright(json: unknown): Report {
   const { suites, stats, errors, config } = toFields(json);
   const cutter = createCutter();
   const cases: ReportedCase[] = [];
-  const manyProjects = asList(toFields(config).projects).length > 1;
   const open = asList(suites)
     .map((suite): Place => ({ suite: toFields(suite), titles: [], file: "" }))
     .reverse();
@@ -26,7 +25,7 @@ export function readPlaywright(json: unknown): Report {
     for (const spec of asList(suite.specs)) {
       for (const test of asList(toFields(spec).tests)) {
         if (cases.length === MAX_CASES) throw tooManyCases();
-        cases.push(readTest(toFields(spec), toFields(test), path, file, manyProjects, cutter));
+        cases.push(readTest(toFields(spec), toFields(test), path, file, cutter));
       }
     }
     for (const inner of asList(suite.suites).toReversed()) open.push({ suite: toFields(inner), titles: path, file });
@@ -57,14 +56,7 @@ const STATUSES: Record<string, CaseStatus> = {
   skipped: "skipped",
 };
 
-function readTest(
-  spec: JsonObject,
-  test: JsonObject,
-  path: string[],
-  file: string,
-  manyProjects: boolean,
-  cutter: Cutter,
-): ReportedCase {
+function readTest(spec: JsonObject, test: JsonObject, path: string[], file: string, cutter: Cutter): ReportedCase {
   const results = asList(test.results).map(toFields);
   const last = results.at(-1) ?? {};
   const told = asText(test.status);
@@ -76,7 +68,7 @@ function readTest(
     .map(toFields)
     .find(({ type }) => type === "skip" || type === "fixme");
   return toCase(cutter, {
-    ...toNames(asText(test.projectName), path, asText(spec.title), asText(spec.file) || file, manyProjects),
+    ...toNames(asText(test.projectName), path, asText(spec.title), asText(spec.file) || file),
     line: spec.line,
     status,
     kind: toKind(asText(last.status)),
@@ -91,24 +83,14 @@ function readTest(
   });
 }
 
-function toNames(
-  project: string,
-  path: string[],
-  title: string,
-  file: string,
-  manyProjects: boolean,
-): CaseName & KnownNames {
+function toNames(project: string, path: string[], title: string, file: string): CaseName & KnownNames {
   const titles = splitPlaywrightTitles([...path, title]);
   const suite = withProject(project, titles.suite);
-  // Earlier versions named the project only where there are several.
-  const former = [...(manyProjects ? [project] : []), ...path].filter(Boolean).join(" > ");
-  const isSame = former === suite && title === titles.name;
   return {
     suite,
     name: titles.name,
     file,
-    ...(isSame ? {} : { formerName: { suite: former, name: title, file } }),
-    // Earlier versions read this from JUnit XML.
+    // JUnit XML that another tool has rewritten has the titles in one name.
     otherNames: [{ suite: "", name: [...path, title].join(" › "), file }],
   };
 }

@@ -15,7 +15,7 @@ import { isGoJson, readGo } from "./go.ts";
 import { isGoText, readGoText } from "./go_text.ts";
 import { readJest } from "./jest.ts";
 import { isPlace, isRoot, readJunit } from "./junit.ts";
-import { isK6, readK6 } from "./k6.ts";
+import { readK6 } from "./k6.ts";
 import { isLibtest, readLibtest } from "./libtest.ts";
 import { readMocha } from "./mocha.ts";
 import { readMochawesome } from "./mochawesome.ts";
@@ -254,7 +254,8 @@ export const READERS: Reader[] = [
   {
     name: "k6",
     title: "a summary of k6",
-    recognise: ({ json }) => isK6(json),
+    recognise: ({ json }) =>
+      hasFields(json, "root_group", "metrics") && hasFields(toFields(json).root_group, "checks", "groups"),
     read: (source) => readK6(needJson(source)),
   },
   {

@@ -48,8 +48,8 @@ export type CaseName = { suite: string; name: string; file: string | null };
 
 /** The names under which the test of a result may be stored already, beside its suite, name and file. */
 export type KnownNames = {
-  /** The name that earlier versions of this program read from the same report. */
-  formerName?: CaseName;
+  /** The name in the report, where its paths were made relative to the root of the repository: an earlier report may have had no root. */
+  reportedName?: CaseName;
   /** The names that other reporters of the tool give the test; several tests may share one. */
   otherNames?: CaseName[];
   /** True where reports that use one of `otherNames` cannot tell the name of this one: a new test keeps them as well. */

@@ -25,7 +25,7 @@ const LIMITS = {
   output: { max: KIB * KIB, unit: "1 MiB" },
 };
 
-export type TextKind = keyof typeof LIMITS;
+type TextKind = keyof typeof LIMITS;
 
 /** Byte-order mark first, then the XML declaration; what is not valid in its encoding becomes U+FFFD. */
 export function decode(bytes: Uint8Array): string {

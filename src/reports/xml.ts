@@ -5,7 +5,7 @@ import { MAX_LEVELS, nestedTooDeeply, ReportError } from "./report.ts";
 import { clean, firstLine, lineAt, localName } from "./text.ts";
 
 /** A document of which a reader has made something. */
-export type XmlDocument<Result> = {
+type XmlDocument<Result> = {
   result: Result;
   /** Where the document broke and why, when only what comes before could be read. */
   broken: string | null;

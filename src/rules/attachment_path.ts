@@ -1,7 +1,7 @@
 /** Makes the paths under which reports and clients name one file comparable. */
 
 /** Longer paths are cut: an index holds them. */
-export const MAX_PATH_LENGTH = 500;
+const MAX_PATH_LENGTH = 500;
 
 /**
  * Returns the path with forward slashes and without a leading "./". Two paths are of one file if the results are equal. It is

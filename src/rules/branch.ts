@@ -1,7 +1,7 @@
 /** Which line of builds an execution belongs to. */
 
 /** A branch and a pull request as an upload or a request names them. */
-export type NamedBranch = {
+type NamedBranch = {
   branch?: string | null | undefined;
   pullRequest?: string | null | undefined;
   baseBranch?: string | null | undefined;

@@ -1,9 +1,9 @@
 /** The state of a branch: the latest result of each of its tasks. Whatever says that a branch is red or green asks here. */
 
 /** A task that has not run in so many of a branch's newest builds does not count any more. */
-export const CURRENT_BUILDS = 50;
+const CURRENT_BUILDS = 50;
 /** Nor does one that has not run for so many days before the branch's newest build. */
-export const CURRENT_DAYS = 14;
+const CURRENT_DAYS = 14;
 /** The number of executions of a branch that are looked through for the moment at which a task became red or green. */
 export const LOOKED_THROUGH = 200;
 

@@ -27,7 +27,7 @@ export type CulpritRange = {
 };
 
 /** A beta distribution: what is known about how often the test fails although its code is right. */
-export type FlakeRate = { failures: number; passes: number };
+type FlakeRate = { failures: number; passes: number };
 
 export type Belief = {
   /** The probability of each hypothesis 0 to n + 1. */
@@ -111,7 +111,7 @@ export function priorOf({ weights }: CulpritRange): number[] {
 }
 
 /** How often a test with right code fails in the way that is searched for, and in another way. */
-export type FailureRates = { flakeRate: number; otherRate: number };
+type FailureRates = { flakeRate: number; otherRate: number };
 
 /** Values of both rates and their probabilities, which sum to one. */
 export const failureRateGrid = (flakeRate: FlakeRate): (FailureRates & { chance: number })[] =>

@@ -19,7 +19,7 @@ export type StoredProbe = {
 };
 
 /** A result of another execution that tested one of the commits. */
-export type EarlierResult = Pick<StoredProbe, "commit" | "isWanted"> & { result: "passed" | "failed" };
+type EarlierResult = Pick<StoredProbe, "commit" | "isWanted"> & { result: "passed" | "failed" };
 
 /** After this number of probes without a result a commit counts as untestable: the first one may have lost its runner. */
 const PROBES_WITHOUT_RESULT = 2;
@@ -64,7 +64,7 @@ function toResult(result: NonNullable<StoredProbe["result"]>, isWanted: boolean)
   return result === "failed" && !isWanted ? "other_failure" : result;
 }
 
-export type TestFiles = {
+type TestFiles = {
   /** The file of the test and those of the frames in the stack; each may be only the end of a path. */
   named: readonly string[];
   /** Whether a file of the repository belongs to an owner of the test. */

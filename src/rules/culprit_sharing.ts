@@ -13,7 +13,7 @@ export type ProbeRequest = {
 };
 
 /** A probe and the searches whose test cases it runs, at least one. The first one has asked for it. */
-export type SharedCommit = { hash: string; searchIds: string[] };
+type SharedCommit = { hash: string; searchIds: string[] };
 
 /** A search joins only probes whose results are expected to tell it as many bits. */
 const MIN_JOIN_BITS = 0.2;

@@ -2,9 +2,9 @@
 
 import { stripAnsi } from "./ansi.ts";
 
-export type DiffLine = { sign: "-" | "+" | " "; text: string };
+type DiffLine = { sign: "-" | "+" | " "; text: string };
 /** `minus` and `plus` name the sides: what is expected is always on the side of the minus. */
-export type Diff = { minus: string; plus: string; lines: DiffLine[] };
+type Diff = { minus: string; plus: string; lines: DiffLine[] };
 
 const MAX_CHARACTERS = 20_000;
 const MAX_LINES = 80;

@@ -1,6 +1,6 @@
 /** Reads the lines of a .env file: NAME=value, quoted or not, with comments. */
 
-export type DotenvLine = { line: number; name: string; value: string };
+type DotenvLine = { line: number; name: string; value: string };
 
 const MAX_PROBLEMS = 20;
 

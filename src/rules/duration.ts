@@ -7,7 +7,7 @@ export type TimedAttempt = {
   startedAt: string | null;
 };
 
-export type RunTimes = {
+type RunTimes = {
   /** Wall time: of the shards from the first start to the last end, and of further attempts in addition. */
   durationMs: number;
   /** The sum over all shards and attempts. */

@@ -11,7 +11,7 @@ export type FoldedCases = {
   rows: Counts;
 };
 
-export type FoldOptions = {
+type FoldOptions = {
   /** The exit code of the tool; undefined: unknown. */
   exitCode: number | undefined;
   /** The client says that equal names are attempts. */

@@ -4,7 +4,7 @@ import type { Execution } from "../schema/executions.ts";
 import type { BranchStateAnswer } from "../schema/state.ts";
 import { hasEnded } from "./execution.ts";
 
-export type ExplainedExecution = {
+type ExplainedExecution = {
   /** Undefined: there is none. */
   executionId: string | undefined;
   /** The newest execution, if it goes on and is not the explained one. */

@@ -3,7 +3,7 @@
 export const CONFIDENCE = 0.95;
 
 /** Rates from 0 to 1. If no run, or every run, failed, one bound is certain and the other has the whole error probability. */
-export type RateInterval = { lower: number; upper: number };
+type RateInterval = { lower: number; upper: number };
 
 /** Halvings of an interval of length 1, so that the bounds are as exact as a double can be. */
 const BISECTIONS = 60;

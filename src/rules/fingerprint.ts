@@ -16,7 +16,7 @@ export type Failure = {
 };
 
 /** What failures that bear it have in common: what they say, where they happen, that their test is flaky, an outage. */
-export type FingerprintKind = "message" | "case" | "flaky" | "outage" | "automation" | "infrastructure";
+type FingerprintKind = "message" | "case" | "flaky" | "outage" | "automation" | "infrastructure";
 
 /** `digest` is 32 hexadecimal digits; the rest tells what it was made of. */
 export type Fingerprint = {

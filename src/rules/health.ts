@@ -67,7 +67,7 @@ export const isDisturbed = (fresh: number, { passed, failed }: { passed: number;
 export type CountedResult = { letter: string; durationMs: number | null };
 
 /** `before`: the letter that it replaces. */
-export type ChangedOutcome = CountedResult & { before: string | null };
+type ChangedOutcome = CountedResult & { before: string | null };
 
 /** When a run is counted: what a clock that is ahead has dated is no later than that. */
 export type CountedAt = {

@@ -37,7 +37,7 @@ export function normalizeFile(file: string): string {
 export type PlacedCase = { suite: string; name: string; file: string | null };
 
 /** A result with the other names under which its test may be stored already. */
-export type NamedResult = PlacedCase & KnownNames;
+type NamedResult = PlacedCase & KnownNames;
 
 export const isAbsolute = (file: string): boolean => /^(?:\/|[a-z]:\/)/i.test(file);
 
@@ -112,13 +112,13 @@ export function identifyOtherNames(
   indexes: readonly number[],
 ): Map<number, { identities: string[]; kept: string[] }> {
   const found = new Map<number, { identities: string[]; kept: string[] }>();
-  const wanted = indexes.filter((index) => results[index]!.formerName || results[index]!.otherNames);
+  const wanted = indexes.filter((index) => results[index]!.reportedName || results[index]!.otherNames);
   if (wanted.length === 0) return found;
-  const former = wanted.some((index) => results[index]!.formerName)
+  const reported = wanted.some((index) => results[index]!.reportedName)
     ? identify(
         projectId,
         taskSlug,
-        results.map((result) => result.formerName ?? result),
+        results.map((result) => result.reportedName ?? result),
       ).digests
     : undefined;
   const others = results.map(({ otherNames = [] }) =>
@@ -128,14 +128,17 @@ export function identifyOtherNames(
   for (const name of others.flat()) counts.set(keyOf(name), (counts.get(keyOf(name)) ?? 0) + 1);
   const isUnique = (name: PlacedCase) => counts.get(keyOf(name)) === 1;
   for (const index of wanted) {
-    const { formerName, keepOtherNames } = results[index]!;
+    const { reportedName, keepOtherNames } = results[index]!;
     const names = others[index]!.filter(isUnique).map((name) => {
       // A name with its file is only necessary where the name alone does not tell which test it is.
       const isEnough = name.file === null || !isUnique({ ...name, file: null });
       return { identity: identityOf(projectId, taskSlug, name), isKept: keepOtherNames === true && isEnough };
     });
     found.set(index, {
-      identities: [...(formerName && former ? [toHex(former, index)] : []), ...names.map(({ identity }) => identity)],
+      identities: [
+        ...(reportedName && reported ? [toHex(reported, index)] : []),
+        ...names.map(({ identity }) => identity),
+      ],
       kept: names.filter(({ isKept }) => isKept).map(({ identity }) => identity),
     });
   }

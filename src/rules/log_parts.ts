@@ -1,6 +1,6 @@
 /** Puts the stored parts of a log together from a byte offset on. */
 
-export type LogBytes = { start: number; bytes: Uint8Array };
+type LogBytes = { start: number; bytes: Uint8Array };
 
 /**
  * `parts` in order. `offset` is that of the first byte of the text, which is later than asked for where the beginning is not

@@ -4,7 +4,7 @@ const DEFAULT_SECONDS = 20;
 /** Below the duration of a lease, 90 s, and of a window of the rate limit, 60 s. */
 const MAX_SECONDS = 55;
 
-export type PollLoad = {
+type PollLoad = {
   /** Number of runners of the project. */
   runners: number;
   isWatched: boolean;

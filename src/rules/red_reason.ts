@@ -20,7 +20,9 @@ export type TaskEnd = {
   slug: string;
   status: TaskStatus;
   attempt: number;
+  /** As announced. */
   shards: number;
+  /** Those that uploads have named. */
   namedShards: readonly number[];
   completedAt: string | null;
   failed: number;

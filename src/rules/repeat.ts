@@ -19,7 +19,7 @@ const MAX_FILES = 100;
 function createSearch(cases: readonly ReportedCase[]): (one: CaseName) => boolean {
   const files = new Map<string, Set<string | null>>();
   for (const one of cases)
-    for (const known of one.formerName ? [one, one.formerName] : [one]) {
+    for (const known of one.reportedName ? [one, one.reportedName] : [one]) {
       const title = titleOf(known);
       const found = files.get(title) ?? new Set();
       files.set(title, found.add(toFile(known.file)));

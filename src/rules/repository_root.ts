@@ -83,7 +83,7 @@ function createTextCleaner(root: string): (text: string) => string {
 
 /**
  * Returns the report with paths relative to the root of the repository: in files, suites, messages and stacks. A case that gets
- * another name this way keeps the one in the report as `formerName`, so that its history moves along.
+ * another name this way keeps the one in the report as `reportedName`, so that its history moves along.
  */
 export function withRelativePaths(report: Report, given: string | undefined): Report {
   const names = function* () {
@@ -120,7 +120,7 @@ export function withRelativePaths(report: Report, given: string | undefined): Re
       ...moved,
       message,
       stack,
-      ...(isMoved && !one.formerName ? { formerName: { suite, name, file } } : {}),
+      ...(isMoved ? { reportedName: { suite, name, file } } : {}),
       ...(one.otherNames ? { otherNames: one.otherNames.map(place) } : {}),
     };
   });

@@ -6,7 +6,7 @@ export const quoted = (value: string): string => `'${value.replaceAll("'", "'\\'
 /** The text of a word without its quotation marks; null where the shell puts something into it. */
 export type Word = { text: string | null; start: number; end: number };
 
-export type ShellScan = {
+type ShellScan = {
   /** The words of each simple command, without redirections and what they lead to; none is empty. */
   commands: Word[][];
   /** Whether the character there is outside of quotes, comments and expansions. */

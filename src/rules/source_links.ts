@@ -7,7 +7,7 @@ type Origin = {
   /** The commit that `commit` is compared with. */
   since?: string | null;
 };
-export type SourceLinks = { pullRequest: string | null; commit: string | null; comparison: string | null };
+type SourceLinks = { pullRequest: string | null; commit: string | null; comparison: string | null };
 
 /** The runs of CI systems that are part of a code host: their addresses begin with that of the repository. */
 const HOSTS: readonly { run: RegExp; pullRequest: string; commit: string; comparison: string }[] = [

@@ -3,7 +3,7 @@
 import { isTag, keyOfTag, MAX_TAGS } from "../schema/tags.ts";
 
 /** A task, and the tags that distinguish one of its variants; no tags: the task itself. In alphabetical order. */
-export type Variant = { task: string; tags: string[] };
+type Variant = { task: string; tags: string[] };
 
 /**
  * Returns the name of the run of a variant, such as "e2e [browser:webkit, os:linux]". Each variant is a task of its own: its run,
@@ -53,7 +53,7 @@ export function onlyWithTags(outcomes: readonly VariantOutcome[]): string[] {
 }
 
 /** The newest results of a test in one variant. */
-export type VariantResults = { tags: readonly string[]; passed: number; failed: number };
+type VariantResults = { tags: readonly string[]; passed: number; failed: number };
 
 /** Sums the newest results of a test by tag; in alphabetical order. */
 export function resultsByTag(variants: readonly VariantResults[]): { tag: string; passed: number; failed: number }[] {

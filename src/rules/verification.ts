@@ -16,15 +16,15 @@ export type VerificationTally = {
 };
 
 /** A test that has failed so often, and has passed as well, is flaky. */
-export const FLAKY_FAILURES = 3;
+const FLAKY_FAILURES = 3;
 /** A test that has failed so often, and has never passed, is broken: it fails in more than half of its runs with 95 % certainty. */
-export const BROKEN_FAILURES = 5;
+const BROKEN_FAILURES = 5;
 /** A commit that cannot be built so often has no results. */
 const MAX_NO_BUILD = 2;
 /** From this number of runs without a result on, more runs must have one. */
 const MAX_NO_RESULT = 5;
 
-export const MAX_OPEN_PROBES = 32;
+const MAX_OPEN_PROBES = 32;
 
 /**
  * One failure already shows that the test does not always pass, so only the status "passed" needs all runs. The verification then

@@ -8,7 +8,7 @@ export const COMMAND_LINE: Actor = { accountId: null, name: "command line" };
 /** What nobody asked for, such as the first start. */
 export const SERVER: Actor = { accountId: null, name: "server" };
 
-export const AUDIT_ACTIONS = [
+const AUDIT_ACTIONS = [
   "account.password_changed",
   "account.password_reset",
   "account.linked",

@@ -80,7 +80,6 @@ const summary = described(
 );
 
 const PROBE_RESULTS = ["passed", "failed", "other_failure", "no_build", "no_result"] as const;
-export type SearchProbeResult = (typeof PROBE_RESULTS)[number];
 
 /** The probes of a search that have not ended. */
 export type OpenProbes = {

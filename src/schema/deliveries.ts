@@ -18,7 +18,7 @@ export const deliveryStatus = described(
 export type DeliveryStatus = v.InferOutput<typeof deliveryStatus>;
 
 /** One try to deliver something. */
-export const deliveryAttempt = v.strictObject({
+const deliveryAttempt = v.strictObject({
   attemptedAt: described(time, "The time of the attempt"),
   statusCode: described(v.nullable(count), "The HTTP status of the answer; null: no answer", 200),
   latencyMs: described(count, "The time until the answer, in milliseconds", 120),

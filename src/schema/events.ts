@@ -24,7 +24,7 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-export type CountsData = { passed: number; failed: number; skipped: number; total: number; flaky: number };
+type CountsData = { passed: number; failed: number; skipped: number; total: number; flaky: number };
 
 /** Where an execution comes from. */
 export type ExecutionData = {
@@ -34,8 +34,9 @@ export type ExecutionData = {
   branch: string | null;
   commit: string | null;
   pullRequest: string | null;
-  /** The branch that the pull request or the merge queue merges into. */
+  /** The branch that the pull request or the merge queue merges into; null: unknown. */
   baseBranch: string | null;
+  /** The ref that a merge queue has made for the build; null for any other build. */
   queueRef: string | null;
   buildUrl: string | null;
   environment: string | null;
@@ -50,7 +51,7 @@ export type TaskData = {
   verdict: Verdict | null;
 };
 
-export type BugReportData = {
+type BugReportData = {
   id: string;
   number: number;
   title: string;
@@ -98,7 +99,7 @@ export type VerificationData = {
   released: boolean;
 };
 
-export type TestCaseData = {
+type TestCaseData = {
   id: string;
   taskSlug: string;
   suite: string;

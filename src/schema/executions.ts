@@ -101,7 +101,7 @@ const environment = described(v.nullable(v.string()), "The environment of the te
 /** Where an execution comes from, as runners are told it. */
 export const executionOrigin = { key: buildKey, branch, commit, pullRequest, environment };
 
-export const probeResult = described(
+const probeResult = described(
   v.nullable(v.picklist(["passed", "failed", "no_build", "no_result"])),
   "The result of the test case; no_build: the commit cannot be checked out or built; no_result: the test case did not " +
     "run, or the runner or its machine failed; null: not yet",
@@ -351,7 +351,6 @@ export const executionWait = v.strictObject({
     30,
   ),
 });
-export type ExecutionFilter = v.InferOutput<typeof executionFilter>;
 
 export const rerunRequest = v.strictObject({
   failedOnly: v.pipe(

@@ -10,7 +10,7 @@ import { count, described, distinct, executionId, integer, machineNames, slug, t
 /** Of a log, in one call; in UTF-16 units, which no text has more of than bytes. */
 const MAX_LOG_PART = 262_144;
 /** How many leases a runner may hold. */
-export const MAX_HELD = 256;
+const MAX_HELD = 256;
 const MAX_FREE = 64;
 
 /** A part of a log, from a byte offset on; of whatever a program prints. */
@@ -29,7 +29,6 @@ const logPart = v.strictObject({
     v.examples(["ok 1 adds an item\n"]),
   ),
 });
-export type LogPart = v.InferOutput<typeof logPart>;
 
 const heldLease = v.strictObject({
   id: described(uuid, "The lease"),

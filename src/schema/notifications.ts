@@ -3,7 +3,7 @@
 import type { EventType } from "./events.ts";
 
 /** `text`: the title, and the sentence that proves which commit broke its test; `url`: the page of the bug report. */
-export type LinkedBug = { number: number; text: string; url: string };
+type LinkedBug = { number: number; text: string; url: string };
 
 /** Something that has happened, for people and for programs; every sender makes its own request of it. */
 export type Notification = {

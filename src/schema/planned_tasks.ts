@@ -68,7 +68,7 @@ export const givenTask = v.union([slug, plannedTask], ({ input, issues }) => {
   if (type === "strict_object") return `expected ${expected === "never" ? `no field ${field}` : `the field ${field}`}`;
   return path ? `expected for ${field}: ${message.replace(/^expected /, "")}` : message;
 });
-export type GivenTask = v.InferOutput<typeof givenTask>;
+type GivenTask = v.InferOutput<typeof givenTask>;
 
 export const toPlannedTask = (task: GivenTask): PlannedTask =>
   typeof task === "string" ? { slug: task, shards: 1, labels: [] } : task;

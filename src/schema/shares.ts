@@ -3,8 +3,8 @@
 import * as v from "valibot";
 import { branchName, mayBeEmpty } from "./fields.ts";
 
-export const BADGE_KINDS = ["status", "tests"] as const;
-export type BadgeKind = (typeof BADGE_KINDS)[number];
+const BADGE_KINDS = ["status", "tests"] as const;
+type BadgeKind = (typeof BADGE_KINDS)[number];
 
 /** What a form of a badge says. */
 export const newBadge = v.strictObject({

@@ -48,7 +48,7 @@ export const quarantine = v.strictObject({
 });
 
 /** How often a test fails by itself. */
-export const flakeCounts = {
+const flakeCounts = {
   flakeFailures: described(
     count,
     "How many of the last results failed by themselves, each pass on retry included. Failures of one pull request count once",

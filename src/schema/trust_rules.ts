@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { listOf } from "./bounded.ts";
 import { text, uuid } from "./fields.ts";
 
-export const TRUST_KINDS = ["github", "gitlab"] as const;
+const TRUST_KINDS = ["github", "gitlab"] as const;
 export type TrustKind = (typeof TRUST_KINDS)[number];
 
 /** The issuers of the public services. */

@@ -3,7 +3,7 @@
 import type { Job, Outcome } from "./sender.ts";
 
 /** A pull request; `since`: a comment that an earlier try has made is not older, null: there can be none. ISO 8601. */
-export type CommentTarget = { number: string; since: string | null };
+type CommentTarget = { number: string; since: string | null };
 
 /** The merged pull requests that contain a commit, as a code host lists them, or why there is no list. */
 type Merged = { number: unknown; mergedAt: string | undefined }[] | Outcome;

@@ -5,7 +5,7 @@ import { SignJWT } from "jose";
 import type { Outbound } from "../http/outbound.ts";
 import { at, judge, type Outcome, parse, textAt } from "./sender.ts";
 
-export type GithubApp = { baseUrl: string; repository: string; appId: string; privateKey: string };
+type GithubApp = { baseUrl: string; repository: string; appId: string; privateKey: string };
 
 const COMMON = {
   Accept: "application/vnd.github+json",

@@ -10,7 +10,7 @@ import type { Notification } from "../schema/notifications.ts";
 const MAX_BYTES = 20_000;
 
 /** While a secret is replaced, the one before signs as well. */
-export type WebhookConfig = ConfigOf<"webhook"> & { previousSecret?: string };
+type WebhookConfig = ConfigOf<"webhook"> & { previousSecret?: string };
 
 /** `v1,<base64>`; the secret is `whsec_` and base64. */
 export function sign(secret: string, id: string, seconds: number, body: string): string {

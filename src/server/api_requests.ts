@@ -40,7 +40,7 @@ export type ApiOptions = Omit<ExecuteOptions, "cursors"> &
     rateLimit: RateLimit;
   };
 
-export type ApiRecords = {
+type ApiRecords = {
   readAddress: ReadClientAddress;
   recordRequest: RecordRequest;
   uploads: Pick<ReturnType<typeof createUploadRecord>, "record">;
@@ -139,7 +139,7 @@ export function createApi(routes: readonly Route[], options: ApiOptions, records
 export type Api = ReturnType<typeof createApi>;
 
 /** A request that the server makes to its own API; `path` is relative to /api/v1, `search` without the question mark. */
-export type InternalCall = {
+type InternalCall = {
   method: Method;
   path: string;
   search: string;

@@ -16,7 +16,7 @@ const LOOK_UP_SECONDS = 10;
 /** How far a request has come, and what it has shown of itself. */
 export type CallerProgress = Progress & { caller: Caller | undefined; admission: Admission | undefined };
 
-export type AuthenticationOptions = { keys: Sql; rateLimit: RateLimit; deadlines: Deadlines; log: Log };
+type AuthenticationOptions = { keys: Sql; rateLimit: RateLimit; deadlines: Deadlines; log: Log };
 
 export type Authentication = ReturnType<typeof createAuthentication>;
 

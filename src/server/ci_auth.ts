@@ -27,7 +27,7 @@ const BODY_LIMITS = { maxBytes: 32_768, maxInflatedBytes: 32_768, maxSeconds: 10
 const DEADLINE_SECONDS = 30;
 const MAX_ATTEMPT_LENGTH = 255;
 
-export type CiAuthOptions = {
+type CiAuthOptions = {
   database: Database;
   outbound: Outbound;
   rateLimit: RateLimit;

@@ -25,7 +25,7 @@ import { OIDC_CALLBACK } from "../web/pages/log_in/provider.tsx";
 /** The program of the thread that reads large uploads. */
 export const UPLOAD_WORKER = new URL("./upload_worker.ts", import.meta.url);
 
-export type CompositionOptions = {
+type CompositionOptions = {
   config: Config;
   log: Log;
   database: Database;

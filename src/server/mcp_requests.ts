@@ -26,12 +26,12 @@ const MAX_BODY_SECONDS = 30;
 const DEADLINE_SECONDS = 60;
 const SPARE_SECONDS = 30;
 
-export type McpOptions = {
+type McpOptions = {
   /** Without a trailing slash. */
   publicUrl: string;
 };
 
-export type McpRecords = { readAddress: ReadClientAddress; recordRequest: RecordRequest; api: Api };
+type McpRecords = { readAddress: ReadClientAddress; recordRequest: RecordRequest; api: Api };
 
 export function createMcpRequests({ publicUrl }: McpOptions, { readAddress, recordRequest, api }: McpRecords) {
   const { authentication } = api;

@@ -47,7 +47,7 @@ export type CountedUpload = {
   seconds: number | undefined;
 };
 
-export type MetricsOptions = {
+type MetricsOptions = {
   database: Pick<Database, "load">;
   /** Undefined: the database did not answer in time. */
   gauges: () => Promise<GaugesHere | undefined>;

@@ -8,7 +8,7 @@ import type { Sql } from "../database/connect.ts";
 import type { IncomingRequest } from "./incoming_request.ts";
 import type { CountedUpload, Metrics } from "./metrics.ts";
 
-export type UploadResult = {
+type UploadResult = {
   /** Undefined where the key is wrong: the upload belongs to no project. */
   caller: Caller | undefined;
   facts: UploadFacts | undefined;

@@ -109,7 +109,7 @@ export const selectCaseRefs = (sql: Sql, projectId: string, numbers: readonly nu
 /** How many runs of a task are looked through for one of the default branch, if the baseline has none. */
 const MAX_BASE_RUNS = 20;
 
-export type BaseTask = { baselineId: string; taskSlug: string };
+type BaseTask = { baselineId: string; taskSlug: string };
 
 /**
  * In their order: how many tests have a result in the run of the task in its baseline, or in the last one before on the default branch,

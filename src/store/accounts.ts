@@ -48,7 +48,7 @@ export const lockAccountByEmail = async (sql: Tx, email: string): Promise<Accoun
 export const lockPasswordHash = async (sql: Tx, id: string, passwordHash: string): Promise<boolean> =>
   (await sql`select from account where id = ${id} and password_hash = ${passwordHash} for share`).length === 1;
 
-export type NewAccountRow = { email: string; name: string; passwordHash: string | null };
+type NewAccountRow = { email: string; name: string; passwordHash: string | null };
 
 /** Undefined when the address has an account. */
 export const insertAccount = async (
@@ -142,7 +142,7 @@ export const deleteMembership = (sql: Tx, teamId: string, accountId: string) => 
 export const selectHasOwner = async (sql: Tx, teamId: string): Promise<boolean> =>
   (await sql`select from membership where team_id = ${teamId} and role = 'owner' limit 1`).length === 1;
 
-export type NewInvitationRow = {
+type NewInvitationRow = {
   teamId: string;
   role: Role;
   email: string | null;
@@ -233,7 +233,7 @@ export const selectIsSetupToken = async (sql: Sql, digest: string): Promise<bool
 
 export const deleteSetupTokens = (sql: Tx) => sql`delete from setup_token`;
 
-export type ListedAccount = {
+type ListedAccount = {
   id: string;
   email: string;
   name: string;

@@ -29,7 +29,7 @@ export type UploadDigest = {
 };
 
 /** Which upload of a run a file belongs to. */
-export type AttachmentTarget = {
+type AttachmentTarget = {
   path: string;
   shard: number;
   attempt: number;
@@ -146,7 +146,7 @@ const MAX_CASES = 20;
 const refersTo = (sql: Sql): Fragment => sql`(a.attempt = 0 or (a.shard = r.shard and a.attempt = r.attempt))`;
 
 /** The same with the end of texts, for pages. */
-export type PreviewedRow = AttachmentRow & { preview: string | null };
+type PreviewedRow = AttachmentRow & { preview: string | null };
 
 const columns = (sql: Sql, projectId: string): Fragment => sql`
   a.id, a.name, a.path, a.media_type as "mediaType", a.bytes::float8 as bytes, encode(a.sha256, 'hex') as sha256, a.attempt,
@@ -158,7 +158,7 @@ const columns = (sql: Sql, projectId: string): Fragment => sql`
     cross join lateral (
       select id from test_case where project_id = ${projectId} and number = r.test_case offset 0) c) as "testCaseIds"`;
 
-export type AttachmentQuery = {
+type AttachmentQuery = {
   limit: number;
   /** The id of the last attachment of the page before. */
   after?: string[] | undefined;
@@ -193,10 +193,6 @@ export const selectAttachmentsByIds = (sql: Sql, projectId: string, ids: readonl
   join attachment a on a.project_id = ${projectId} and a.id = wanted.id
   order by wanted.place`;
 
-/** Of the whole project; none or one. */
-export const selectNewestAttachment = (sql: Sql, projectId: string) => sql<{ id: string }[]>`
-  select id from attachment where project_id = ${projectId} order by id desc limit 1`;
-
 /** A result of a test case in a run. */
 export type ResultKey = { runId: string; number: number };
 
@@ -207,7 +203,7 @@ export type CaseAttachmentRow = ResultKey &
   };
 
 /** Maximum number of attachments of one result that are listed. */
-export const CASE_ATTACHMENTS = 20;
+const CASE_ATTACHMENTS = 20;
 
 /** The attachments of results, those of the last attempt first, in the order of the report. */
 export const selectCaseAttachments = (

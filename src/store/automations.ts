@@ -45,7 +45,7 @@ export const selectAutomation = async (sql: Sql, teamId: string, id: string): Pr
 export const lockAutomation = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
   (await sql`select from automation where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
 
-export type StoredAutomation = Pick<AutomationRow, "name" | "enabled" | "trigger" | "conditions" | "actions"> & {
+type StoredAutomation = Pick<AutomationRow, "name" | "enabled" | "trigger" | "conditions" | "actions"> & {
   /** Of a schedule that is enabled. */
   nextRunAt: string | null;
 };
@@ -173,7 +173,7 @@ export const selectTeamProjects = async (
 };
 
 /** A failed case with the id of the bug report that it belongs to. */
-export type FailedCase = Omit<FailureSummary, "knownBug" | "reason"> &
+type FailedCase = Omit<FailureSummary, "knownBug" | "reason"> &
   Pick<FailureRow, "change" | "shares" | "evidence" | "ruleName" | "bugId">;
 
 /** The first failed cases of an execution that are wanted, new ones and unclear ones before others, and the bug reports of all that are wanted. */

@@ -42,7 +42,7 @@ export const onDefaultBranch = (sql: Sql, projectId: Given, condition: Fragment,
 };
 
 /** What an execution says of its baseline. `id` is its own; `base` undefined: it names neither target branch nor base commit. */
-export type BaselineQuery = {
+type BaselineQuery = {
   id: Given;
   branch: Given | null;
   pullRequest: Given | null;

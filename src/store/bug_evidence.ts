@@ -1,5 +1,6 @@
 /** The evidence of a bug: its newest failure as it was reported, the days on which it occurred, and its impact. */
 
+import type { Failure } from "../rules/fingerprint.ts";
 import { type Sql, toTextArray } from "../database/connect.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
 
@@ -8,18 +9,13 @@ const DAY_MS = 86_400_000;
 const STACK = 20_000;
 const OUTPUT = 3_000;
 
-export type NewestFailure = {
+export type NewestFailure = Omit<Failure, "kind"> & {
   runId: string;
   /** test_case.number */
   number: number;
   executionId: string;
   taskSlug: string;
   testCaseId: string;
-  suite: string;
-  name: string;
-  file: string | null;
-  message: string | null;
-  stack: string | null;
   /** The end of what it printed. */
   output: string | null;
   seenAt: string;

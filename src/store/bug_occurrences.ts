@@ -1,5 +1,6 @@
 /** The failures of test runs that are occurrences of bug reports. */
 
+import type { Failure } from "../rules/fingerprint.ts";
 import type { BugOccurrence, BugReport } from "../schema/bug_reports.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { defaultBranchOf, isOvertaken } from "./default_branch.ts";
@@ -155,14 +156,8 @@ export const selectOccurrences = (
   join test_case c on c.project_id = o.project_id and c.number = o.test_case
   order by o.run_id desc, o.test_case desc`;
 
-export type TrackedFailure = {
+export type TrackedFailure = Failure & {
   testCase: number;
-  suite: string;
-  name: string;
-  file: string | null;
-  kind: string | null;
-  message: string | null;
-  stack: string | null;
   /** It failed for a cause outside of the code. */
   isIncident: boolean;
   isQuarantined: boolean;

@@ -45,7 +45,7 @@ type Flat<Row> = Omit<Row, "sample"> & { sample: boolean };
 const unflagged = <Row extends { sample: boolean }>({ sample, ...row }: Row) =>
   (sample ? { ...row, sample } : row) as Omit<Row, "sample"> & { sample?: true };
 
-export type BugReportQuery = {
+type BugReportQuery = {
   limit: number;
   status?: readonly BugStatus[] | undefined;
   severity?: Severity | undefined;
@@ -220,7 +220,7 @@ export async function insertBug(sql: Tx, projectId: string, bug: InsertBug): Pro
   return { id, number: row!.number };
 }
 
-export type ChangeCause = BugReportDetail["history"][number]["cause"];
+type ChangeCause = BugReportDetail["history"][number]["cause"];
 
 export type StatusChange = {
   id: string;

@@ -47,7 +47,7 @@ export async function selectCaseHealth(
 type Six<T> = [T, T, T, T, T, T];
 
 /** The record of a test case, by its number; `isKnown`: it is stored already. */
-export type ChangedHealth = { testCase: number; isKnown: boolean; health: CaseHealth };
+type ChangedHealth = { testCase: number; isKnown: boolean; health: CaseHealth };
 
 /** Stores each as it is now, written once. In a transaction that holds `lockHealth`. */
 export async function storeCaseHealth(sql: Tx, projectId: string, rows: readonly ChangedHealth[]): Promise<void> {

@@ -26,7 +26,7 @@ export const selectCaseRecord = async (sql: Sql, projectId: string, id: string):
   return row;
 };
 
-export type CaseBuild = {
+type CaseBuild = {
   executionId: string;
   key: string | null;
   number: number;

@@ -27,7 +27,7 @@ const storedBlocks = ({ untrusted }: StoredRun, blocks: readonly number[]): numb
 export type RunBlock = ResultBlock & { runId: string; untrusted: boolean };
 
 /** Blocks as parameters of a statement. */
-export type BlockColumns<Value = string> = {
+type BlockColumns<Value = string> = {
   runIds: Value;
   blocks: Value;
   testCases: Value;
@@ -117,7 +117,7 @@ export type RunDetail = CaseDetail & {
 };
 
 /** Details as parameters of a statement: arrays in step. */
-export type DetailColumns<Value = string> = Record<
+type DetailColumns<Value = string> = Record<
   | "runIds"
   | "attempts"
   | "shards"
@@ -176,7 +176,7 @@ export function* portionsOfDetails(details: readonly RunDetail[]): Generator<Run
   }
 }
 
-export type CaseResultQuery = {
+type CaseResultQuery = {
   limit: number;
   status?: CaseStatus | undefined;
   flaky?: boolean | undefined;

@@ -71,7 +71,7 @@ export const selectSearchedCase = async (
 /** Maximum number of results that are looked through for a range. */
 const MAX_RANGE_RESULTS = 500;
 
-export type RangeRow = { executionId: string; commit: string | null; isPassed: boolean; isBug: boolean };
+type RangeRow = { executionId: string; commit: string | null; isPassed: boolean; isBug: boolean };
 
 /** The last results of a test case on the default branch, newest first, without outages and skipped ones. */
 export const selectRangeResults = (
@@ -125,7 +125,7 @@ export const selectCaseFailures = (
   where r.project_id = ${projectId} and r.execution_id = any(${toTextArray(executionIds)}::uuid[])
     and r.task_slug = ${taskSlug}`;
 
-export type EarlierRow = { executionId: string; commit: string; result: "passed" | "failed" };
+type EarlierRow = { executionId: string; commit: string; result: "passed" | "failed" };
 
 /** Maximum number of earlier results that count. */
 const MAX_EARLIER = 200;

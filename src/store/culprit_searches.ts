@@ -49,7 +49,7 @@ const searches = (sql: Sql): Fragment => sql`
   culprit_search s cross join lateral (
     select id from test_case where project_id = s.project_id and number = s.test_case offset 0) c`;
 
-export type InsertCulpritSearch = Pick<
+type InsertCulpritSearch = Pick<
   CulpritSearchRow,
   | "id"
   | "bugReportId"
@@ -156,7 +156,7 @@ const canGoOn = (sql: Sql): Fragment => sql`
   and (s.created_at + s.max_minutes * interval '1 minute' <= now() or ${isMerged(sql)} or not exists (
       select from probe p where p.project_id = s.project_id and p.culprit_search_id = s.id and p.ended_at is null))`;
 
-export type DueSearch = CulpritSearchRow & {
+type DueSearch = CulpritSearchRow & {
   projectId: string;
   /** The number of the bug report into which its own was merged; null: it was not. */
   mergedInto: number | null;

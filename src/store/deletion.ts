@@ -69,7 +69,7 @@ export const MAX_COUNTED = 10_000;
 const countUpTo = (sql: Sql, rows: ReturnType<Sql>) => sql`
   (select count(*)::int from (${rows} limit ${MAX_COUNTED + 1}) counted)`;
 
-export type ProjectContents = Record<"executions" | "testCases" | "bugReports" | "keys" | "shares" | "runners", number>;
+type ProjectContents = Record<"executions" | "testCases" | "bugReports" | "keys" | "shares" | "runners", number>;
 
 export const selectProjectContents = async (sql: Sql, projectId: string): Promise<ProjectContents> => {
   const count = (from: ReturnType<Sql>) => countUpTo(sql, sql`select from ${from} where project_id = ${projectId}`);
@@ -83,7 +83,7 @@ export const selectProjectContents = async (sql: Sql, projectId: string): Promis
   return row!;
 };
 
-export type TeamContents = Record<
+type TeamContents = Record<
   "projects" | "members" | "invitations" | "keys" | "environments" | "integrations" | "automations",
   number
 >;

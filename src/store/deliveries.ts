@@ -40,7 +40,7 @@ export const selectDelivery = async (
   return row;
 };
 
-export type NewDelivery = {
+type NewDelivery = {
   id: string;
   integrationId: string;
   action: IntegrationAction;

@@ -89,7 +89,7 @@ export const selectVariablesToOpen = (sql: Sql, teamId: string, environmentId: s
   select name, secret, sealed from variable
   where team_id = ${teamId} and environment_id = ${environmentId} order by name`;
 
-export type SealedVariable = { name: string; secret: boolean; sealed: Buffer };
+type SealedVariable = { name: string; secret: boolean; sealed: Buffer };
 
 /** The rows as they are now, and whether any of them is new. */
 export const upsertVariables = async (
@@ -126,7 +126,7 @@ export const selectSealKeys = (sql: Sql) => sql<{ name: string; count: number }[
   select encode(substring(sealed from 2 for 4), 'hex') as name, count(*)::int as count from variable
   group by 1 order by 1`;
 
-export type SealedRow = { teamId: string; environmentId: string; name: string; sealed: Buffer };
+type SealedRow = { teamId: string; environmentId: string; name: string; sealed: Buffer };
 
 /** In a transaction: some rows that were sealed with another key, locked. */
 export const lockSealedOtherwise = (sql: Tx, keyName: string, limit: number) => sql<SealedRow[]>`

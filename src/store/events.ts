@@ -194,7 +194,7 @@ export const selectRedTasks = async (sql: Sql, projectId: string, branch: string
   return rows.map(({ slug }) => slug);
 };
 
-export type RedTaskChanges = {
+type RedTaskChanges = {
   /** The tasks that were not red before. */
   began: string[];
   /** The tasks that were red before. */
@@ -234,7 +234,7 @@ export async function updateRedTasks(
 }
 
 /** An action of an automation, and the branch whose tasks it sends messages about. */
-export type RedTaskMessages = {
+type RedTaskMessages = {
   teamId: string;
   automationId: string;
   /** The index of the action. */

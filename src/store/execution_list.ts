@@ -14,7 +14,7 @@ import { probeOf } from "./probes.ts";
 import { type NewTestRow, newTestsOf } from "./verifications.ts";
 import { flaws, namedShards } from "./shards.ts";
 
-export type ExecutionListFilter = {
+type ExecutionListFilter = {
   status?: ExecutionStatus | string | undefined;
   key?: string | undefined;
   branch?: string | undefined;

@@ -1,40 +1,27 @@
 /** Stores the tasks of executions. */
 
+import type { TaskEnd } from "../rules/red_reason.ts";
 import type { MissingRunner } from "../schema/leases.ts";
 import type { Slower } from "../rules/slower.ts";
 import type { TaskState } from "../rules/execution.ts";
-import type { Flaws } from "../rules/red_reason.ts";
 import type { PlannedTask } from "../schema/planned_tasks.ts";
-import type { TaskStatus } from "../schema/executions.ts";
 import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { hasResult } from "./outcome.ts";
 import { flaws, namedShards } from "./shards.ts";
 
 /** One task of an execution as it is stored; times are ISO 8601. */
-export type TaskRow = {
-  slug: string;
-  status: TaskStatus;
-  attempt: number;
-  /** As announced. */
-  shards: number;
-  /** Those that uploads have named. */
-  namedShards: number[];
+export type TaskRow = TaskEnd & {
   passed: number;
-  failed: number;
   skipped: number;
   flaky: number;
-  verdict: "passed" | "failed" | null;
   outage: boolean;
   declared: boolean;
   /** Wall time. */
   durationMs: number;
   startedAt: string | null;
-  completedAt: string | null;
   runner: string | null;
-  reason: string | null;
   /** Why it stays queued, if it is queued; read with the executions only. */
   missingRunner?: MissingRunner | null;
-  flaws: Flaws | null;
   /** The number of its failures that the gates of its latest uploads have forgiven; read with the executions only. */
   forgiven?: number;
   /** With what its wall time was compared, if it passed and took longer than usual. */

@@ -2,6 +2,7 @@
 
 import { hasEnded } from "../rules/execution.ts";
 import type { ExecutionMode, ExecutionStatus, ExecutionTrigger } from "../schema/executions.ts";
+import type { ExecutionData } from "../schema/events.ts";
 import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toRows, type Tx } from "../database/connect.ts";
 import { hasServedFor } from "./instance.ts";
@@ -11,21 +12,9 @@ import { discardDays } from "./past_days.ts";
 import { isProject } from "./predicates.ts";
 import type { TaskRow } from "./execution_tasks.ts";
 
-export type ExecutionRow = {
-  id: string;
-  key: string | null;
-  status: ExecutionStatus;
+export type ExecutionRow = ExecutionData & {
   mode: ExecutionMode;
   trigger: ExecutionTrigger;
-  branch: string | null;
-  commit: string | null;
-  pullRequest: string | null;
-  /** The branch that the pull request, or the merge queue, merges into; null: unknown. */
-  baseBranch: string | null;
-  /** The ref that a merge queue has made for the build; null for any other build. */
-  queueRef: string | null;
-  buildUrl: string | null;
-  environment: string | null;
   createdAt: string;
   sample: boolean;
   /** It comes from a fork or is a probe: it is shown, and counted nowhere. */

@@ -1,5 +1,6 @@
 /** What is known of failed test cases, for the odds of their failures: see rules/odds.ts. Each statement is about all runs that are judged together. */
 
+import type { Failure } from "../rules/fingerprint.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { type FailedRunKey, originColumns, type OtherOrigin, untilOf } from "./judged_runs.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
@@ -11,18 +12,12 @@ export const MAX_WITH_HISTORY = 300;
 /** So many of the last failures of a test case are read. */
 export const PAST_FAILURES = 60;
 
-/** A failed result of a run; `cause` is hexadecimal, null: the report says nothing of it. */
-export type FailedRow = {
+/** A failed result of a run; `cause` is hexadecimal, null: the report says nothing of it. Only the first failure of a cause has kind, message and stack. */
+export type FailedRow = Omit<Failure, "name"> & {
   runId: string;
   testCase: number;
   cause: string | null;
-  file: string | null;
-  suite: string;
   isQuarantined: boolean;
-  /** What it says, of the first failure of a cause; null for the others. */
-  kind: string | null;
-  message: string | null;
-  stack: string | null;
 };
 
 export const selectFailed = (sql: Tx, projectId: string, runIds: readonly string[]) => sql<FailedRow[]>`

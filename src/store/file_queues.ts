@@ -4,7 +4,7 @@ import type { FileQueue } from "../rules/batches.ts";
 import { toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import type { PlanKey } from "./plans.ts";
 
-export type StoredQueue = FileQueue & { runs: number; files: string[] };
+type StoredQueue = FileQueue & { runs: number; files: string[] };
 
 /** The queue, locked: shards take their batches one after the other. */
 export const lockFileQueue = async (

@@ -16,7 +16,7 @@ const PAST_FAILURES = 200;
 const DISTURBED = 0.5;
 
 /** A build, all its tasks together; `fresh`: the number of test cases that passed on retry in it and are not known as flaky. */
-export type RetriedBuild = { executionId: string; passed: number; failed: number; fresh: number };
+type RetriedBuild = { executionId: string; passed: number; failed: number; fresh: number };
 
 /** The builds of these runs in which at least so many test cases passed on retry. */
 export const selectRetriedBuilds = (sql: Tx, projectId: string, runIds: readonly string[], least: number) => sql<
@@ -43,7 +43,7 @@ export const deleteFlakes = (sql: Tx, projectId: string, executionIds: readonly 
     select id from test_run where project_id = ${projectId} and execution_id = any(${toTextArray(executionIds)}::uuid[]))`;
 
 /** The failures of a run that a later run of its task passed on the same commit; `flaky`: of those that are known as flaky. */
-export type Contradicted = { runId: string; passed: number; failed: number; testCases: number[]; flaky: number };
+type Contradicted = { runId: string; passed: number; failed: number; testCases: number[]; flaky: number };
 
 /** Those that are not marked yet, of the commits of these runs. */
 export const selectContradicted = (sql: Tx, projectId: string, runIds: readonly string[]) => sql<Contradicted[]>`
@@ -109,7 +109,7 @@ export const selectConcerned = async (sql: Tx, projectId: string, runIds: readon
 };
 
 /** What decides whether a test case is flaky; `results` are at most 200. */
-export type FlakinessFacts = {
+type FlakinessFacts = {
   testCase: number;
   results: number;
   clean: number;
@@ -169,7 +169,7 @@ export const selectFlakinessFacts = (sql: Tx, projectId: string, numbers: readon
 
 const FIRST_ID = "00000000-0000-0000-0000-000000000000";
 
-export type TestFlakiness = Pick<FlakinessFacts, "testCase" | "results"> & Flakiness & { signs: string };
+type TestFlakiness = Pick<FlakinessFacts, "testCase" | "results"> & Flakiness & { signs: string };
 
 export const updateFlakiness = (sql: Tx, projectId: string, rows: readonly TestFlakiness[]) => sql`
   update case_health h set flaky = f.flaky, flake_failures = f.failures, flaky_at = f.last_at, recovers_after = f.recovers_after,

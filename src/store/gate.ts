@@ -168,7 +168,7 @@ export const selectGatedFailures = (
   order by f.run_id, f.test_case`;
 
 /** An upload of a run; `digest` is hexadecimal. */
-export type UploadKey = { runId: string; shard: number; digest: string };
+type UploadKey = { runId: string; shard: number; digest: string };
 
 /** Names of test cases are looked up when a stored decision is read. What is unclear is on the page of the execution. */
 const toStored = ({ forgiven, unclear: _, ...decision }: GateDecision) => ({

@@ -11,7 +11,7 @@ const MAX_BUILDS = 2_000;
 const MAX_RUN_FAILURES = 100;
 const MAX_FAILURES = 50_000;
 
-export type RedBuildRow = RedBuild & { createdAt: string; /** There are more. */ isLimited: boolean };
+type RedBuildRow = RedBuild & { createdAt: string; /** There are more. */ isLimited: boolean };
 
 /**
  * Red builds with judged failures since a time in milliseconds, newest first. A build is guilty if one of its failures is the change's by

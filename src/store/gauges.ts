@@ -9,7 +9,7 @@ import { isSeen } from "./runner_presence.ts";
 /** Seconds; null: there is none. */
 type Age = number | null;
 
-export type Gauges = {
+type Gauges = {
   /** By status; those that have ended in the last 5 minutes only. */
   leases: Record<string, number>;
   queueAge: Age;

@@ -141,7 +141,7 @@ export async function updateExcusedRetries(
     update test_run set flaky = flaky - ${testCases.length}::int where project_id = ${projectId} and id = ${runId}`;
 }
 
-export type SearchedFailure = CaseRef & RuleText & { executionId: string };
+type SearchedFailure = CaseRef & RuleText & { executionId: string };
 
 /** The newest failures of a project since a time, without those of forks. */
 export const selectRecentFailures = (sql: Sql, projectId: string, { since, limit }: { since: Date; limit: number }) =>

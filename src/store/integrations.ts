@@ -49,7 +49,7 @@ export const lockIntegration = async (sql: Tx, teamId: string, id: string): Prom
 export const lockIntegrationForUse = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
   (await sql`select from integration where team_id = ${teamId} and id = ${id} for key share`).length === 1;
 
-export type SealedConfig = { config: Record<string, unknown>; sealed: Buffer };
+type SealedConfig = { config: Record<string, unknown>; sealed: Buffer };
 
 export const insertIntegration = (
   sql: Sql,
@@ -150,7 +150,7 @@ export const selectIntegrationSealKeys = (sql: Sql) => sql<{ name: string; count
   select encode(substring(sealed from 2 for 4), 'hex') as name, count(*)::int as count from integration
   group by 1 order by 1`;
 
-export type SealedIntegration = { teamId: string; id: string; sealed: Buffer };
+type SealedIntegration = { teamId: string; id: string; sealed: Buffer };
 
 /** In a transaction: some that were sealed with another key, locked. */
 export const lockIntegrationsSealedOtherwise = (sql: Tx, keyName: string, limit: number) => sql<SealedIntegration[]>`

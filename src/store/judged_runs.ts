@@ -40,7 +40,7 @@ export const outsideSince = ({ at }: FailedRunKey): string => firstIdAt(Date.par
 export const siblingsSince = ({ at }: FailedRunKey): string => firstIdAt(Date.parse(at) - 24 * SIBLING_DAYS * HOUR_MS);
 
 /** A statement: the executions of the runs, with the branch and the pull request of their baselines, and what the project says. */
-export const judgedRuns = (sql: Sql, projectId: string, runs: readonly FailedRunKey[]): Fragment => {
+const judgedRuns = (sql: Sql, projectId: string, runs: readonly FailedRunKey[]): Fragment => {
   const texts = (pick: (run: FailedRunKey) => string) => toTextArray(runs.map(pick));
   return sql`
     select run.place::int - 1 as place, run.run_id, run.task_slug, run.at, run.until, run.seen_at, run.seen_until, run.outside_since,

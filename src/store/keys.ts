@@ -75,8 +75,8 @@ export const lockLiveKeys = async (sql: Tx, all: readonly KeyLocks[]): Promise<S
 };
 
 /** The same for one key. */
-export const lockLiveKey = async (sql: Tx, key: KeyLocks["key"], locks: readonly AdvisoryLock[] = []) =>
-  (await lockLiveKeys(sql, [{ key, locks }])).size === 1;
+export const lockLiveKey = async (sql: Tx, key: KeyLocks["key"]): Promise<boolean> =>
+  (await lockLiveKeys(sql, [{ key, locks: [] }])).size === 1;
 
 /** In a transaction: those who use the key end what they are at, and who comes then waits for the end of this. */
 const lockAgainstUse = (sql: Tx, id: string) => takeLock(sql, ["key", id]);
@@ -202,7 +202,7 @@ export const deleteEndedRunnerKeys = (sql: Sql, days: number, limit: number): Pr
   return deletePortion(sql, "api_key", isEnded, { limit });
 };
 
-export type NewKeyRow = {
+type NewKeyRow = {
   id: string;
   projectId: string | null;
   name: string | null;
@@ -265,12 +265,7 @@ export const selectTeamKeys = (sql: Sql, teamId: string, limit: number) => sql<S
   select ${shownColumns(sql)} from api_key k where team_id = ${teamId} and project_id is null
   order by revoked_at is not null, id desc limit ${limit}`;
 
-export type RevokedKey = {
-  teamId: string;
-  projectId: string | null;
-  scope: Scope | null;
-  name: string | null;
-  leading: string;
+export type RevokedKey = Omit<LiveKey, "id"> & {
   revokedAt: string;
   /** False: it was revoked before. */
   isNew: boolean;

@@ -127,7 +127,7 @@ export const selectExecutionsOf = (
     or id = any(${toTextArray(returned)}::uuid[]) and ${isHeld(sql, sql`l`)})
   order by execution_id, id`;
 
-export type RenewedLease = Omit<LeaseState, "cancelled" | "reason"> & {
+type RenewedLease = Omit<LeaseState, "cancelled" | "reason"> & {
   stopReason: string | null;
   /** Its runner has been told before to end it. */
   wasTold: boolean;
@@ -282,7 +282,7 @@ export const selectTasksWithoutLease = (sql: Tx, projectId: string, executionId:
     and not exists (
       select from lease l where l.project_id = r.project_id and l.run_id = r.id and ${isOpen(sql, sql`l`)})`;
 
-export type TaskWithoutLease = {
+type TaskWithoutLease = {
   slug: string;
   attempt: number;
   verdict: "passed" | "failed" | null;
@@ -308,7 +308,7 @@ const isOverdue = (sql: Sql, lease: Fragment) => sql`(
   or ${lease}.stop_reason is null and ${lease}.started_at < now() - (${lease}.timeout_seconds + ${GRACE_SECONDS}::int) * interval '1 second'
   or ${lease}.started_at < now() - (${lease}.timeout_seconds + ${4 * GRACE_SECONDS}::int) * interval '1 second')`;
 
-export type OverdueLease = HeldLease & { isExpired: boolean; isTooLong: boolean; timeoutSeconds: number };
+type OverdueLease = HeldLease & { isExpired: boolean; isTooLong: boolean; timeoutSeconds: number };
 
 /** The lease, locked, if it is still overdue. `isExpired`: its runner was not heard of; `isTooLong`: it goes on all the same. */
 export const lockOverdueLease = async (sql: Tx, projectId: string, id: string): Promise<OverdueLease | undefined> => {

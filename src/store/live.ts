@@ -31,7 +31,7 @@ export const executionOf = ({ execution, bugReport }: EventData): string | null 
 
 const number = (sql: Sql, xact: number): Fragment => sql`${String(xact)}::text::xid8`;
 
-export type NewsOptions = {
+type NewsOptions = {
   after: Position;
   /** Whose logs. */
   executionIds: readonly string[];

@@ -36,7 +36,7 @@ export type InsertExecution = ExecutionOrigin & {
 };
 
 /** An execution that has just begun; `namesake` is the newest other build with its key. */
-export type InsertedExecution = LockedExecution & { namesake: Pick<ExecutionRow, "branch" | "commit"> | null };
+type InsertedExecution = LockedExecution & { namesake: Pick<ExecutionRow, "branch" | "commit"> | null };
 
 /** Who gives it a key holds the lock of that. Its `createdAt` is the moment in its id. */
 export const insertExecution = async (

@@ -6,7 +6,7 @@ import { takeLock } from "../database/locks.ts";
 import { discardDays } from "./past_days.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
-export type OnboardingRow = {
+type OnboardingRow = {
   skipped: StepId[];
   dismissed: boolean;
   /** When each step was done; null: not yet. Sample data does not count. */

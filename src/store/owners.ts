@@ -81,7 +81,7 @@ export const numbersOfOwner = (sql: Sql, projectId: string, owner: string, limit
     where project_id = ${projectId} and owner is null
       and owner_list = any(${listsWith(sql, projectId, sql`array[${owner}]`)}) limit ${limit})`;
 
-export type OwnerCounts = { testCases: number; unowned: number };
+type OwnerCounts = { testCases: number; unowned: number };
 
 export const countOwned = async (sql: Sql, projectId: string): Promise<OwnerCounts> => {
   const [row] = await sql<OwnerCounts[]>`
@@ -90,7 +90,7 @@ export const countOwned = async (sql: Sql, projectId: string): Promise<OwnerCoun
   return row!;
 };
 
-export type OwnerList = { id: string; names: readonly string[] };
+type OwnerList = { id: string; names: readonly string[] };
 
 /** Lists that are there already stay as they are: the id is made of the names. */
 export const insertOwnerLists = (sql: Sql, projectId: string, lists: readonly OwnerList[]) => sql`

@@ -36,7 +36,7 @@ export const selectProjectsWithPendingHealth = async (sql: Sql): Promise<string[
 };
 
 /** A run with the number of its results. */
-export type WaitingRun = { id: string; results: number };
+type WaitingRun = { id: string; results: number };
 
 /** Some runs that are not counted yet, those that were completed first first. */
 export const selectPendingRuns = (sql: Sql, projectId: string, limit: number) => sql<WaitingRun[]>`

@@ -46,7 +46,7 @@ export const selectProjectRef = async (sql: Sql, projectId: string): Promise<Ent
 
 /** The projects of teams, by name; at most `limit`. */
 export const selectTeamProjectRefs = (sql: Sql, teamIds: readonly string[], limit: number) => sql<
-  { id: string; name: string; defaultBranch: string; teamId: string; teamName: string }[]
+  Omit<EnteredProject, "openBugs">[]
 >`
   select p.id, p.name, p.default_branch as "defaultBranch", t.id as "teamId", t.name as "teamName"
   from project p join team t on t.id = p.team_id
@@ -132,14 +132,14 @@ export async function updateTeamName(sql: Tx, teamId: string, name: string): Pro
 export const selectTeamExists = async (sql: Sql, teamId: string): Promise<boolean> =>
   (await sql`select from team where id = ${teamId}`).length === 1;
 
-export type TeamRow = { id: string; name: string; projects: number; createdAt: string };
+type TeamRow = { id: string; name: string; projects: number; createdAt: string };
 
 /** All of them, oldest first, with the number of their projects. */
 export const selectTeams = (sql: Sql) => sql<TeamRow[]>`
   select id, name, (select count(*)::int from project where team_id = team.id) as projects, created_at as "createdAt"
   from team order by created_at, id`;
 
-export type ListedProject = { id: string; name: string; teamId: string; team: string; createdAt: string };
+type ListedProject = { id: string; name: string; teamId: string; team: string; createdAt: string };
 
 /** Of one team, or of all: by team, oldest first. */
 export const selectProjects = (sql: Sql, teamId: string | undefined) => sql<ListedProject[]>`

@@ -5,7 +5,7 @@ import { type Fragment, type Sql, toTextArray, type Tx } from "../database/conne
 export type CommentPlace = { teamId: string; integrationId: string; projectId: string; pullRequest: string };
 
 /** A comment that somebody is about to write. */
-export type BegunComment = {
+type BegunComment = {
   /** Null: it is not known whether there is one. */
   commentId: string | null;
   revision: number;

@@ -1,7 +1,6 @@
 /** What a restore does to the data of a backup, and how the quiet time after it ends. */
 
 import { type Fragment, type Sql, toJson, type Tx } from "../database/connect.ts";
-import { selectHasColumn } from "../database/relations.ts";
 import type { DeliveryAttempt } from "../schema/deliveries.ts";
 import { insertInstance } from "./instance.ts";
 
@@ -24,9 +23,7 @@ export async function updateQuiet(sql: Tx, takenAt: string): Promise<void> {
 export const deleteQuiet = async (sql: Tx): Promise<boolean> =>
   (await sql`update instance set quiet_since = null where quiet_since is not null returning 1`).length === 1;
 
-/** Also of a schema that has no digest yet: null. */
 export async function selectBackupKeyDigest(sql: Sql): Promise<string | null> {
-  if (!(await selectHasColumn(sql, "instance", "secret_key_digest"))) return null;
   const [row] = await sql<{ digest: string | null }[]>`select secret_key_digest as digest from instance`;
   return row?.digest ?? null;
 }
@@ -40,8 +37,7 @@ export async function selectBackupTime(sql: Sql): Promise<{ takenAt: string; pos
 
 /** Notes when the last backup was taken, for those who watch its age. */
 export async function updateBackedUp(sql: Sql, takenAt: string): Promise<void> {
-  // A backup of an older schema may have no such column.
-  if (await selectHasColumn(sql, "instance", "backed_up_at")) await sql`update instance set backed_up_at = ${takenAt}`;
+  await sql`update instance set backed_up_at = ${takenAt}`;
 }
 
 /** What grants access without a password. */
@@ -73,7 +69,6 @@ export async function discardPending(
 
 /** The content that attachments of the snapshot have, in portions. */
 export async function* selectAttachedContents(sql: Tx): AsyncGenerator<{ projectId: string; sha256: string }> {
-  if (!(await selectHasColumn(sql, "attachment", "sha256"))) return;
   let after: { projectId: string; sha256: string } | undefined;
   for (;;) {
     const rows: { projectId: string; sha256: string }[] = await sql`

@@ -8,7 +8,7 @@ export const selectExecutionSealKeys = (sql: Sql) => sql<{ name: string; count: 
   select encode(substring(variables from 2 for 4), 'hex') as name, count(*)::int as count from execution
   where variables is not null group by 1 order by 1`;
 
-export type SealedExecution = { projectId: string; id: string; sealed: Buffer };
+type SealedExecution = { projectId: string; id: string; sealed: Buffer };
 
 /** In a transaction: some whose variables were sealed with another key, locked. */
 export const lockExecutionsSealedOtherwise = (sql: Tx, keyName: string, limit: number) => sql<SealedExecution[]>`

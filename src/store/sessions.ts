@@ -11,7 +11,7 @@ export const SESSION_DAYS = 90;
 const SEEN_EVERY_MINUTES = 5;
 
 /** Who a session belongs to, and where he may go. */
-export type SessionOwner = {
+type SessionOwner = {
   accountId: string;
   email: string;
   name: string;

@@ -3,7 +3,7 @@
 import type { NewShare, Share, SharedPlace, ShareKind } from "../schema/shares.ts";
 import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 
-export type NewShareRow = {
+type NewShareRow = {
   id: string;
   /** Hexadecimal. */
   digest: string;

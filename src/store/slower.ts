@@ -16,7 +16,7 @@ import { blockOfCase } from "./packing.ts";
 
 const toNested = (values: readonly (readonly number[])[]): string => toTextArray(values.map(toNumberArray));
 
-export type StoredDurations = {
+type StoredDurations = {
   /** Durations of the last passes on the default branch, the newest last. */
   history: number[];
   /** See `usualOf`; null: there are too few. */
@@ -37,7 +37,7 @@ export async function selectCaseDurations(
   return new Map(rows.map(({ number, ...durations }) => [number, durations]));
 }
 
-export type TimedCase = { testCase: number; durationMs: number };
+type TimedCase = { testCase: number; durationMs: number };
 
 const toColumns = (sql: Sql, results: readonly TimedCase[]): Fragment => sql`
   unnest(${toNumberArray(results.map(({ testCase }) => testCase))}::int[],
@@ -131,7 +131,7 @@ export type BranchBuild = {
 };
 
 /** How long earlier runs of a task on one branch took, the newest last. */
-export type RecentDurations = {
+type RecentDurations = {
   /** Wall times of the runs that passed. */
   runs: number[];
   /** Durations of the passes, by test_case.number. */
@@ -200,7 +200,7 @@ export const deleteSlowerResults = (sql: Tx, projectId: string, runId: string, t
   delete from slower_result
   where project_id = ${projectId} and run_id = ${runId} and test_case = any(${toNumberArray(testCases)}::int[])`;
 
-export type SlowerTest = CaseRef & Slower & { durationMs: number };
+type SlowerTest = CaseRef & Slower & { durationMs: number };
 export type SlowerRow = SlowerTest & {
   /** The number of all of them, listed or not. */
   total: number;

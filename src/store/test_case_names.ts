@@ -19,7 +19,7 @@ type State = {
   hasAliases: boolean;
 };
 
-export type KnownTestCases = State & {
+type KnownTestCases = State & {
   /** In the order that was asked for; null where there is no such case. */
   numbers: (number | null)[];
 };
@@ -267,7 +267,7 @@ export async function selectNamesakes(
 }
 
 /** A stored test case that has one of the identities that were asked for, now or in a former place. */
-export type StoredTestCase = { number: number; file: string | null; isPlace: boolean };
+type StoredTestCase = { number: number; file: string | null; isPlace: boolean };
 
 /** The test cases of a project by their present identities (`isPlace`) and by all others, as 32 hexadecimal digits. */
 export const selectTestCasesByIdentity = async (

@@ -20,7 +20,7 @@ export type TestCaseRow = TestCase & {
   key: string | null;
 };
 
-export type TestCaseQuery = {
+type TestCaseQuery = {
   limit: number;
   health?: string[] | undefined;
   task_slug?: string | undefined;

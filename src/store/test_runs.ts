@@ -10,6 +10,7 @@ import type { Given } from "../database/compose.ts";
 import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import type { Flaws } from "../rules/red_reason.ts";
 import type { Absence } from "../rules/absent_tests.ts";
+import type { RunAttempt } from "../rules/run_outcome.ts";
 import type { BuildResults } from "../rules/rerun_results.ts";
 import { IS_LIVE } from "./keys.ts";
 import { flaws, namedShards, ranOn } from "./shards.ts";
@@ -18,7 +19,7 @@ import { INDEXED_TASK } from "./task_runs.ts";
 const FIRST_TIME = "infinity";
 const FIRST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
-export type TestRunQuery = {
+type TestRunQuery = {
   limit: number;
   execution_id?: string | undefined;
   task_slug?: string | undefined;
@@ -26,7 +27,7 @@ export type TestRunQuery = {
   after?: string[] | undefined;
 };
 
-export type TestRunPage = {
+type TestRunPage = {
   /** The seven fields of each run, as JSON text, a comma between two. */
   elements: string;
   /** The place of the last run, when there are further ones. */
@@ -206,9 +207,9 @@ export const newRun = (
 });
 
 /** A task of an execution. */
-export type TaskKey = { executionId: string; taskSlug: string };
+type TaskKey = { executionId: string; taskSlug: string };
 
-export type RunWithAttempts = RunRow & {
+type RunWithAttempts = RunRow & {
   /** In their order; null for the tasks that were not asked for. */
   attempts: Attempt[] | null;
 };
@@ -256,20 +257,13 @@ export const releaseForCounting = (sql: Tx, projectId: string, executionId: stri
 
 /** One upload to a run. `digest` is hexadecimal. */
 export type Attempt = {
-  shard: number;
-  number: number;
   digest: string;
   format: string;
-  partial: boolean;
   exitCode: number | null;
   exitCase: number | null;
-  passed: number;
-  failed: number;
-  skipped: number;
-  /** Failed test cases of the report, listed or counted. */
-  failedCases: number;
   warnings: string[];
-} & TimedAttempt &
+} & RunAttempt &
+  TimedAttempt &
   MachineNames;
 
 /** An upload as it is told of; the newest first. */

@@ -19,7 +19,7 @@ export type TrendRow = Figures & {
 
 const TASKS = 50;
 
-export type TrendQuery = {
+type TrendQuery = {
   /** Days in UTC such as 2026-01-31; the first, and the one after the last. */
   from: string;
   to: string;

@@ -60,7 +60,7 @@ export const deleteTrustRule = async (sql: Tx, projectId: string, id: string): P
   return rule;
 };
 
-export type TokenUse = {
+type TokenUse = {
   /** Hexadecimal. */
   digest: string;
   /** Hexadecimal; null: the request may not be repeated. */

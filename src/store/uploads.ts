@@ -33,7 +33,7 @@ export const addRepetitions = (sql: Sql, { projectId, id, times, lastAnsweredAt 
   update upload_log set times = times + ${times}, last_answered_at = greatest(last_answered_at, ${lastAnsweredAt}::timestamptz)
   where project_id = ${projectId} and id = ${id}`;
 
-export type UploadQuery = {
+type UploadQuery = {
   limit: number;
   outcome?: UploadOutcome | undefined;
   /** The id of the last one of the page before. */

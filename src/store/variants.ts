@@ -24,7 +24,7 @@ export const selectReportedRuns = (sql: Sql, projectId: string, executionId: str
   where project_id = ${projectId} and execution_id = ${executionId} and attempt > 0`;
 
 /** `index` is that of the test; `letter` as in rules/merge.ts. */
-export type TestOutcome = { index: number; runId: string; letter: string };
+type TestOutcome = { index: number; runId: string; letter: string };
 
 /** The results of tests in runs of one execution; runs without a result of a test are left out. */
 export const selectOutcomes = (

@@ -1,6 +1,6 @@
 /** Draws a badge: a small SVG of two words. */
 
-export type BadgeTone = "good" | "bad" | "none";
+type BadgeTone = "good" | "bad" | "none";
 /** `title` is the full text. */
 export type Badge = { label: string; message: string; tone: BadgeTone; title: string };
 

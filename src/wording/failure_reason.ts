@@ -5,7 +5,7 @@ import type { ExplanationKind } from "../rules/odds_facts.ts";
 import type { Blame, OddsEvidence } from "../schema/failures.ts";
 import { counted } from "./numbers.ts";
 
-export type Judged = {
+type Judged = {
   /** Null: the failure was not judged. */
   blame: Blame | null;
   /** The infrastructure rule that the failure matches. */

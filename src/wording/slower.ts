@@ -9,7 +9,7 @@ import { singleLine } from "./single_line.ts";
 export const slowerWords = (durationMs: number, { usualMs }: Pick<Slower, "usualMs">): string =>
   `${toDuration(durationMs)}, usually ${toDuration(usualMs)}`;
 
-export type NamedSlower = Parameters<typeof caseTitle>[0] & Pick<Slower, "usualMs"> & { durationMs: number };
+type NamedSlower = Parameters<typeof caseTitle>[0] & Pick<Slower, "usualMs"> & { durationMs: number };
 
 /** Returns "Slower than usual: cart > adds an item (6.2 s, usually 900 ms) and 2 more"; undefined if nothing was slower. */
 export function slowerLine(tests: readonly NamedSlower[]): string | undefined {

@@ -37,7 +37,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const CUT_OFF = "Cut off: the server stopped while it was sending, and the receiver may have got it";
 
-export type LoopsOptions = Pick<Config, "databasePool" | "secretKeyOld"> & {
+type LoopsOptions = Pick<Config, "databasePool" | "secretKeyOld"> & {
   database: OpenDatabase;
   publicUrl: string;
   log: Log;

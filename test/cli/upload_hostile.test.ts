@@ -50,7 +50,7 @@ describe("the key", () => {
       `${"n".repeat(290)}${key}`,
     ];
     const file = `src/${key}.test.ts`;
-    const failing = { taskSlug: `t ${key}`, file, line: 1, blame: "new" };
+    const failing = { taskSlug: `t ${key}`, file, line: 1, blame: "new", reason: null };
     const causes = [`m ${key}`, `${"m".repeat(1_990)}${key}`, `${"m".repeat(3_990)}${key}`].map((message, at) => ({
       message,
       failures: names.map((name) => ({ ...failing, suite: at === 0 ? key : "s", name })),

@@ -1,17 +1,14 @@
-/** The results of one test stay those of one test when its reports change their format, or this program how it reads them. */
+/** The results of one test stay those of one test when its reports change their format. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { createAsking } from "../asking.ts";
 import { createHarness } from "../harness.ts";
-import { resolveTestCases } from "../../src/operations/ingest/resolve.ts";
 import { type ReportedCase } from "../../src/reports/report.ts";
-import { identify, normalizeFile } from "../../src/rules/identity.ts";
-import { withRelativePaths } from "../../src/rules/repository_root.ts";
 import { read } from "../reports/reading.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
-const { pool, begin } = database;
+const { pool } = database;
 
 let project: string;
 let key: string;
@@ -98,48 +95,6 @@ test("tests of one title in two files stay two, also where one format leaves out
       ["cart", "adds an item", "tests/cart.test.cjs"],
     ]);
   }
-});
-
-describe("what was stored before this version named tests alike", () => {
-  const scope = () => ({
-    projectId: project,
-    taskSlug: "t",
-    execution: { id: null, key: null, branch: null, commit: null },
-    isWhole: true,
-  });
-  const nameAll = (cases: readonly Pick<ReportedCase, "suite" | "name" | "file">[]) =>
-    resolveTestCases(pool, begin, scope(), identify(project, "t", cases));
-
-  test.each(["vitest.json", "vitest.xml", "playwright.json", "playwright.xml", "playwright_projects.json"])(
-    "goes on with %s, test by test",
-    async (name) => {
-      const report = read(textOf(name));
-      const { cases } = report;
-      const former = await nameAll(
-        cases.map((one) => one.formerName ?? { suite: one.suite, name: one.name, file: one.file }),
-      );
-      expect(new Set(former).size).toBe(cases.length);
-      await upload(textOf(name));
-      expect(await nameAll(cases)).toEqual(former);
-      const rows = await stored();
-      expect(rows.map(({ results }) => results)).toEqual(cases.map(() => 1));
-      const place = ({ suite, name, file }: Pick<ReportedCase, "suite" | "name" | "file">) =>
-        JSON.stringify([suite, name, file && normalizeFile(file)]);
-      // The upload stores paths relative to the root of the repository.
-      expect(rows.map(place).sort()).toEqual(withRelativePaths(report, undefined).cases.map(place).sort());
-      // A server of the version before finds them as well.
-      const old = cases.map(({ suite, name, file, formerName }) => formerName ?? { suite, name, file });
-      expect(await nameAll(old)).toEqual(former);
-    },
-  );
-
-  test("goes on when the format changes with the version", async () => {
-    const { cases } = read(textOf("playwright.xml"));
-    const former = await nameAll(cases.map((one) => one.formerName ?? one));
-    await upload(textOf("playwright.json"));
-    expect((await nameAll(cases)).toSorted()).toEqual(former.toSorted());
-    expect(await stored()).toHaveLength(cases.length);
-  });
 });
 
 test("a retried upload and a test that is added later change nothing of that", async () => {

@@ -29,9 +29,9 @@ test.each([
   ["in a format that joins titles with blanks", { suite: "", name: "s u t" }, at("t", "s > u")],
   ["in a format that lists titles", { suite: "s > u", name: "t" }, at("s u t")],
   [
-    "of a server before that named it otherwise",
-    { suite: "s", name: "t", formerName: at("s > t", "x") },
-    at("s > t", "x"),
+    "without the root of the repository",
+    { suite: "a.ts > s", name: "t", reportedName: at("t", "/x/a.ts > s") },
+    at("t", "/x/a.ts > s"),
   ],
 ])("a test is found in a report %s", (_, one, asked) => {
   const report = reportOf(named("t", one));

@@ -67,7 +67,7 @@ describe("a report", () => {
       message: "ENOENT: 'data.json', and (b.json)",
       stack: `at add (src/a.ts:1:2)\nat src/b.ts:3:4\nat /other${root}/c.ts:5:6`,
       output: `${root}/kept`,
-      formerName: { suite: `${root}/src/a.test.ts > adds`, name: "adds", file: `${root}/src/a.test.ts` },
+      reportedName: { suite: `${root}/src/a.test.ts > adds`, name: "adds", file: `${root}/src/a.test.ts` },
     });
   });
 
@@ -97,10 +97,5 @@ describe("a report", () => {
       one("/app/src/a.ts", { message: "GET http://localhost/app/cart, /apples, /app/x" }),
     );
     expect(found!.message).toBe("GET http://localhost/app/cart, /apples, x");
-  });
-
-  test("keeps the former name that its reader gives", () => {
-    const formerName = { suite: "s", name: "n", file: `${root}/src/a.test.ts` };
-    expect(relative(undefined, one(`${root}/src/a.test.ts`, { formerName }))[0]!.formerName).toEqual(formerName);
   });
 });

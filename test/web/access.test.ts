@@ -75,9 +75,7 @@ describe.each(named(PAGES.filter(({ method }) => method === "GET")))("$name", ({
     for (const who of ["nobody", "viewer", "member", "owner"] as const) {
       const { status, headers, location, text } = await get(who, at);
       const seen = [who, status];
-      // Everybody who is not signed in gets the same documentation.
-      const caching = who === "nobody" && path.startsWith("/docs") ? "no-cache" : "no-store";
-      if (!KEPT.includes(path)) expect([...seen, headers.get("cache-control")]).toEqual([...seen, caching]);
+      if (!KEPT.includes(path)) expect([...seen, headers.get("cache-control")]).toEqual([...seen, "no-store"]);
       if (headers.get("content-type")?.startsWith("text/html")) {
         const policy = headers.get("content-security-policy") ?? "";
         for (const part of CSP) expect(policy).toContain(part);

@@ -85,7 +85,7 @@ describe("the list", () => {
     expect(await titles("task=unit")).toEqual(["alert("]);
     expect(await titles("q=TYPO&sort=occurrences")).toEqual(["a typo"]);
     expect(await titles("status=resolved,ignored&sort=lastSeenAt")).toEqual([]);
-    for (const query of ["status=x", "sort=x", "cursor=back~1", "cursor=back~x~1", "severity=x"])
+    for (const query of ["status=x", "sort=x", "cursor=back", "cursor=x", "severity=x"])
       expect([query, (await look("viewer", `${base}?${query}`)).status]).toEqual([query, 400]);
   });
 
@@ -171,11 +171,12 @@ describe("one bug", () => {
     );
     const occurrences = pages.flat();
     expect([occurrences.length, new Set(occurrences).size]).toEqual([70, 70]);
-    const first = await look("viewer", `${one}?cases=0`);
-    const [, rest] = /href="([^"]+\?cases=\d+)">More tests/.exec(first.html)!;
+    const more = (html: string) => /href="([^"]+\?cases=[^"]+)">More tests/.exec(html)![1]!;
+    const first = await look("viewer", more((await look("viewer", one)).html));
+    const rest = more(first.html);
     const inTable = (html: string) =>
       /The tests of this bug[^]*?<\/table>/.exec(html)![0].match(/tests\/[0-9a-f-]{36}/g)!.length;
-    expect(inTable(first.html) + inTable((await look("viewer", rest!)).html)).toBe(70);
+    expect(inTable(first.html) + inTable((await look("viewer", rest)).html)).toBe(70);
   });
 
   test("is resolved with the commit of its fix, opened again, begun and ignored", async () => {

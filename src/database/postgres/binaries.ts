@@ -15,7 +15,7 @@ import { type EmbeddedFile, embeddedFiles } from "../../executable.ts";
 import { type SystemAccount, execute } from "./home.ts";
 
 /** The end of the name of the archive of PostgreSQL in a single executable: `postgresql-VERSION.tar.zst`. */
-export const PACKED = ".tar.zst";
+const PACKED = ".tar.zst";
 
 export type Binaries = { directory: string; major: number };
 

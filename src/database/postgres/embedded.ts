@@ -35,7 +35,7 @@ export type Embedded = {
   stop(): Promise<void>;
 };
 
-export type EmbeddedOptions = {
+type EmbeddedOptions = {
   /** Made when absent; holds the cluster, its password and its log, or is a link to where they are. */
   directory: string;
   /** A bin directory of another PostgreSQL; without it the npm package is used. */

@@ -23,7 +23,7 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 /** As the server itself describes it in postmaster.pid. */
 export type Postmaster = { pid: number; socket: string; status: string };
 
-export type RunOptions = { fsync: boolean };
+type RunOptions = { fsync: boolean };
 
 /** Enough for two servers, and for commands beside them. */
 const MAX_CONNECTIONS = 100;

@@ -17,7 +17,7 @@ import { toStorable } from "../../schema/fields.ts";
 import { type ContentVersion, releaseClaims } from "../../store/attachment_contents.ts";
 import type { NamedFile } from "./collect.ts";
 
-export type AttachedFiles = {
+type AttachedFiles = {
   /** The ids of the attachments that the files are by now, in their order; undefined for what was left out. */
   ids: (string | undefined)[];
   /** Whether something was added. */

@@ -18,7 +18,7 @@ export type ArrivedAttachments = {
   warnings: readonly string[];
 };
 
-export type CollectedAttachments = { files: NamedFile[]; warnings: string[] };
+type CollectedAttachments = { files: NamedFile[]; warnings: string[] };
 
 const MAX_NAME_LENGTH = 200;
 

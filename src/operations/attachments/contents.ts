@@ -36,7 +36,7 @@ async function usageOf(sql: Sql, projectId: string): Promise<{ bytes: number }> 
   return usage;
 }
 
-export type StoredContents = {
+type StoredContents = {
   /** Hashes of content that could not be stored. */
   failed: Set<string>;
   error: StoreAwayError | undefined;

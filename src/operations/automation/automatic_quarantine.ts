@@ -22,7 +22,7 @@ type Result = Omit<ActionResult, "type">;
 type Limits = Pick<Extract<Action, { type: "quarantine" }>, "maxTests" | "maxShare" | "days">;
 
 /** What an action of quarantine is about. */
-export type QuarantineOccasion = {
+type QuarantineOccasion = {
   teamId: string;
   projectId: string;
   /** The name of the automation. */

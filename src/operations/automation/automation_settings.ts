@@ -31,7 +31,7 @@ import { runForEvent, runForSchedule } from "./automations.ts";
 import { findProblem } from "./dispatch.ts";
 
 /** Which automation, of which team. */
-export type AutomationPlace = { teamId: string; automationId: string };
+type AutomationPlace = { teamId: string; automationId: string };
 
 export const findAutomation = async (sql: Sql, { teamId, automationId }: AutomationPlace): Promise<AutomationRow> =>
   (await selectAutomation(sql, teamId, automationId)) ?? refuseAbsent();

@@ -17,7 +17,7 @@ import { type IntegrationRow, lockIntegrationForUse, selectIntegration } from ".
 import { advanceExecution } from "../executions/advance.ts";
 
 /** An integration that can start what it is asked for. */
-export type Engine = Pick<IntegrationRow, "id" | "kind" | "name">;
+type Engine = Pick<IntegrationRow, "id" | "kind" | "name">;
 
 /** What is wrong, with the field of the dispatch that it is about. */
 type Problem = { field: "integrationId" | "workflow" | "inputs"; message: string };

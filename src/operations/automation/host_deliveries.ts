@@ -13,9 +13,9 @@ import { shownCaseTitle } from "../../wording/case_title.ts";
 import { findBuild, readPullRequestState, selectAnnotations, type Site } from "./pull_requests.ts";
 
 /** `stored`: where the id of the comment is stored. Undefined: its marker alone finds it again. */
-export type PreparedComment = { job: CommentJob; stored?: { place: CommentPlace; revision: number } };
+type PreparedComment = { job: CommentJob; stored?: { place: CommentPlace; revision: number } };
 /** `against`: why there is nothing to send. */
-export type PreparedDelivery = { comment?: PreparedComment; annotations?: Annotation[] } | { against: string };
+type PreparedDelivery = { comment?: PreparedComment; annotations?: Annotation[] } | { against: string };
 
 type Place = { teamId: string; integrationId: string };
 

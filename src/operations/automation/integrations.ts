@@ -25,10 +25,10 @@ import { insertDelivery, selectDelivery, selectIsCrowded, updateDeliveryDue } fr
 import { attemptDelivery, openSecrets, ROTATION_MS, type Secrets } from "./deliveries.ts";
 
 /** Which integration, of which team. */
-export type IntegrationPlace = { teamId: string; integrationId: string };
+type IntegrationPlace = { teamId: string; integrationId: string };
 
 /** What the secrets and addresses of a config take. */
-export type ConfigServices = {
+type ConfigServices = {
   seal: Seal;
   /** Private addresses that may be reached all the same. */
   outboundAllow: BlockList;
@@ -58,7 +58,7 @@ function split(kind: Kind, config: Record<string, unknown>): { open: Record<stri
   };
 }
 
-export type GivenIntegration = {
+type GivenIntegration = {
   kind: Kind;
   name?: string | undefined;
   enabled: boolean;
@@ -140,9 +140,7 @@ function reconfigure(
   }
 }
 
-/** Undefined for what is no address; a row may be older than the check of it. */
-const originOf = (address: unknown) =>
-  typeof address === "string" && URL.canParse(address) ? new URL(address).origin : undefined;
+const originOf = (address: unknown) => new URL(String(address)).origin;
 
 /** Refuses where secrets that are kept would be sent to another server: who may not read them could have them sent to himself. */
 function requireSecretsAgain(
@@ -164,7 +162,7 @@ function requireSecretsAgain(
 export const removeIntegration = async (sql: Tx, { teamId, integrationId }: IntegrationPlace): Promise<string> =>
   (await deleteIntegration(sql, teamId, integrationId)) ?? refuseAbsent();
 
-export type Trying = {
+type Trying = {
   sql: Sql;
   begin: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
   seal: Seal;

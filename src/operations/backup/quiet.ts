@@ -15,7 +15,7 @@ import {
 } from "../../store/restored.ts";
 
 /** `restoredTo`: the time whose data the database has now. */
-export type QuietOptions = { restoredTo: string; revokes: boolean };
+type QuietOptions = { restoredTo: string; revokes: boolean };
 
 /**
  * In a transaction: makes the server quiet, and records the restore in the audit log of every team. Returns what was revoked; null: nothing

@@ -20,7 +20,7 @@ import { createSeal } from "../../secrets/seal.ts";
 import type { RevokedCredentials } from "../../store/restored.ts";
 import { becomeQuiet } from "./quiet.ts";
 
-export type RestoreKeys = {
+type RestoreKeys = {
   secretKey: Uint8Array | undefined;
   secretKeyOld: Uint8Array | undefined;
   /** Where the key comes from, for messages: SECRET_KEY or a file. */

@@ -14,7 +14,7 @@ const READ_TIMEOUT_MS = 5_000;
 const MARK_WATCHED_EVERY_MS = 5_000;
 const WATCHED_SECONDS = 10;
 
-export type LiveSource = Pick<Database, "pool" | "begin"> & {
+type LiveSource = Pick<Database, "pool" | "begin"> & {
   onError: (error: unknown) => void;
   monotonic: () => number;
 };

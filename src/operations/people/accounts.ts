@@ -252,7 +252,7 @@ export async function resetPassword(sql: Tx, email: string, passwordHash: string
   return account.id;
 }
 
-export type NewUser = { email: string; name: string; passwordHash: string | null; teamId: string; role: Role };
+type NewUser = { email: string; name: string; passwordHash: string | null; teamId: string; role: Role };
 
 /** In a transaction, by the operator. */
 export async function createUser(sql: Tx, user: NewUser): Promise<{ id: string } | "taken" | "no team"> {

@@ -30,7 +30,7 @@ export type CiKeyServices = Pick<Database, "begin"> & {
   };
 };
 
-export type CiTokenExchange = {
+type CiTokenExchange = {
   projectId: string;
   token: string;
   /** What the requests of one attempt have in common; null: the request is not repeated. */
@@ -38,7 +38,7 @@ export type CiTokenExchange = {
 };
 
 /** `refused`: the token makes no key, and the message says why; `tooMany`: too many keys are live. */
-export type CiKeyResult = { made: CiKey } | { refused: string } | { tooMany: string };
+type CiKeyResult = { made: CiKey } | { refused: string } | { tooMany: string };
 
 /**
  * Messages depend on the token and on what the server trusts, and not on whether there is the project, unless the token is one of a

@@ -10,8 +10,8 @@ import { revokeAllKeys } from "../people/keys.ts";
 /** `confirm` is the name as the person has typed it. */
 type Deletion = { id: string; confirm: string };
 
-export type DeletedProject = { id: string; teamId: string; name: string; revokedKeys: number };
-export type DeletedTeam = { id: string; name: string; projects: number; revokedKeys: number };
+type DeletedProject = { id: string; teamId: string; name: string; revokedKeys: number };
+type DeletedTeam = { id: string; name: string; projects: number; revokedKeys: number };
 
 /** Names are compared as pages show them: a run of white space is one space. */
 const asShown = (name: string): string => name.normalize("NFC").replaceAll(/\s+/g, " ").trim();

@@ -29,7 +29,7 @@ import {
 
 /** Which environment, of which team. */
 export type EnvironmentPlace = { teamId: string; environmentId: string };
-export type GivenVariable = { value: string; secret: boolean };
+type GivenVariable = { value: string; secret: boolean };
 
 const taken = (slug: string | undefined) => refuse(`Cannot read "slug": there is an environment "${slug}" already`);
 

@@ -5,7 +5,7 @@ import { selectAnyAccount } from "../../store/accounts.ts";
 import { type GeneratedKey, generateProjectKey, generateTeamKey } from "../people/keys.ts";
 import { insertProject, insertTeam, lockTeams, selectAnyTeam } from "../../store/projects.ts";
 
-export type FirstStart = { teamId: string; projectId: string; teamKey: GeneratedKey; projectKey: GeneratedKey };
+type FirstStart = { teamId: string; projectId: string; teamKey: GeneratedKey; projectKey: GeneratedKey };
 
 /** Undefined when there is a team or an account already. Servers that start at once create one between them. */
 export async function createFirstProject({ begin }: Pick<Database, "begin">): Promise<FirstStart | undefined> {

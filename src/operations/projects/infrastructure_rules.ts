@@ -27,7 +27,7 @@ import { firstPlainLine } from "../../wording/first_line.ts";
 const DAY = 86_400_000;
 
 /** Which rule, of which team. */
-export type InfrastructureRuleKey = { teamId: string; infrastructureRuleId: string };
+type InfrastructureRuleKey = { teamId: string; infrastructureRuleId: string };
 
 export const findInfrastructureRule = async (sql: Sql, key: InfrastructureRuleKey): Promise<InfrastructureRule> =>
   (await selectInfrastructureRule(sql, key.teamId, key.infrastructureRuleId)) ?? refuseAbsent();

@@ -11,7 +11,7 @@ import { selectExecutionSealKeys } from "../../store/sealed_variables.ts";
 import { claimSecretKeyDigest, deleteSecretKeyDigest, selectSecretKeyDigest } from "../../store/instance.ts";
 import { selectIntegrationSealKeys } from "../../store/integrations.ts";
 
-export type SecretKeyOptions = {
+type SecretKeyOptions = {
   secretKey: Uint8Array | undefined;
   secretKeyOld: Uint8Array | undefined;
   dataDir: string;

@@ -3,16 +3,12 @@
 import type { Html, Path } from "../../http/html.ts";
 import { stripAnsi } from "../../rules/ansi.ts";
 import { attachmentName, findPictureComparisons, type PictureComparison } from "../../rules/attachment_path.ts";
+import type { AttachmentRow } from "../../store/attachments.ts";
 import { toSize } from "../../wording/numbers.ts";
 import { attachmentPath } from "../site/paths.ts";
 import { Breakable } from "./text.tsx";
 
-export type ShownAttachment = {
-  id: string;
-  name: string;
-  path: string;
-  mediaType: string;
-  bytes: number;
+export type ShownAttachment = Pick<AttachmentRow, "id" | "name" | "path" | "mediaType" | "bytes"> & {
   /** The end of a text. */
   preview: string | null;
 };

@@ -9,11 +9,14 @@ type FieldProperties = {
   name: string;
   value?: string | number | null | undefined;
   /** Hides the value while it is typed, and keeps password managers from offering one. */
-  type?: "text" | "number" | "url" | "email" | "password" | "secret" | "area";
+  type?: "text" | "number" | "url" | "email" | "date" | "password" | "secret" | "area";
   hint?: Piece;
   required?: boolean;
-  /** Maximum number of characters. */
+  /** Minimum and maximum number of characters. */
+  min?: number;
   max?: number;
+  /** The first day of a date. */
+  from?: string;
   placeholder?: string;
   /** Number of rows of a text area. */
   rows?: number;
@@ -31,6 +34,7 @@ const INPUT_TYPES = {
   number: "text",
   url: "url",
   email: "email",
+  date: "date",
   password: "password",
   secret: "password",
 } as const;
@@ -60,6 +64,7 @@ export function Field({
   const common = {
     required: rest.required ?? false,
     placeholder: rest.placeholder,
+    minlength: rest.min,
     maxlength: max,
     class: isCode ? "mono" : undefined,
     spellcheck: isCode ? ("false" as const) : undefined,
@@ -83,6 +88,7 @@ export function Field({
             autocomplete={type === "secret" ? "off" : rest.autocomplete}
             inputmode={type === "number" ? "numeric" : undefined}
             pattern={type === "number" ? "[0-9]*" : undefined}
+            min={rest.from}
             {...common}
           />
         )}

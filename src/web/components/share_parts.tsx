@@ -1,6 +1,6 @@
 /** Sharing on other pages: the button that creates a link to an execution, and the list of links and badges. */
 
-import { Form } from "./form.tsx";
+import { Form, Field, Select } from "./form.tsx";
 import { AgoCell, Empty, Pager, CardTable } from "./list.tsx";
 import type { Html } from "../../http/html.ts";
 import type { Role } from "../../schema/accounts.ts";
@@ -10,6 +10,11 @@ import { selectShares } from "../../store/shares.ts";
 import { executionPath } from "../site/paths.ts";
 import { executionName } from "../../wording/execution_name.ts";
 import { ActionForm, Danger } from "../components/form.tsx";
+
+const BADGES = [
+  ["status", "Status: passed or failed"],
+  ["tests", "Tests: 1,204 passed"],
+] as const;
 
 type ShareContext = { csrf: string; role: Role; project: { id: string; defaultBranch: string } };
 
@@ -108,25 +113,8 @@ function makers({ csrf, role, project }: ShareContext): Html | null {
       </Form>
       <Form to={`/projects/${id}/badges`} csrf={csrf} button="Create badge" buttonKind="">
         <h3>Badge</h3>
-        <label>
-          What it shows
-          <select name="shows">
-            <option value="status">Status: passed or failed</option>
-            <option value="tests">Tests: 1,204 passed</option>
-          </select>
-        </label>
-        <label>
-          Branch{" "}
-          <input
-            type="text"
-            name="branch"
-            maxlength={500}
-            placeholder={defaultBranch}
-            class="mono"
-            spellcheck="false"
-            autocomplete="off"
-          />
-        </label>
+        <Select label="What it shows" name="shows" options={BADGES} />
+        <Field label="Branch" name="branch" max={500} placeholder={defaultBranch} isCode autocomplete="off" />
       </Form>
     </div>
   );

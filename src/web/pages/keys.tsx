@@ -9,7 +9,7 @@ import { type NamedKey, type NamedScope, newNamedKey } from "../../schema/keys.t
 import { selectNamedKeys, selectNewestNamedKeyId } from "../../store/keys.ts";
 import { AgoCell, Empty, Pager, CardTable } from "../components/list.tsx";
 import { CiVariables, newKeyView, RevokeKey } from "../components/keys.tsx";
-import { Field, FormError, Notice, noticeParameter, Form, field, Options } from "../components/form.tsx";
+import { Field, FormError, Notice, noticeParameter, Form, field, Hidden, Select } from "../components/form.tsx";
 import { type Page, type View, page, type ProjectContext } from "../site/page.ts";
 import { counted } from "../../wording/numbers.ts";
 import { Tag } from "../components/status.tsx";
@@ -114,14 +114,9 @@ async function keysPage(shown: ProjectContext, { notice, cursor, problem, values
           </h2>
           <FormError message={problem} />
           <Form to={path} csrf={csrf} button="Generate key">
-            <input type="hidden" name="newest" value={newest ?? "none"} />
-            <Field label="Name" name="name" required max={200} placeholder="nightly e2e" value={values?.name ?? ""} />
-            <label>
-              Scope
-              <select name="scope">
-                <Options options={SCOPES} value={values?.scope ?? "upload"} />
-              </select>
-            </label>
+            <Hidden name="newest" value={newest ?? "none"} />
+            <Field label="Name" name="name" required max={200} placeholder="nightly e2e" value={values?.name} />
+            <Select label="Scope" name="scope" options={SCOPES} value={values?.scope ?? "upload"} />
             {field(values, "days", "Expires after (days)", {
               type: "number",
               hint: "If empty, the key does not expire.",

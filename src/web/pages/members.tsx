@@ -13,7 +13,17 @@ import {
 } from "../../schema/accounts.ts";
 import { selectInvitations, selectMembers } from "../../store/accounts.ts";
 import { AgoCell, CardTable } from "../components/list.tsx";
-import { ActionForm, Danger, FormError, Notice, noticeParameter, Form, Options } from "../components/form.tsx";
+import {
+  ActionForm,
+  Danger,
+  FormError,
+  Notice,
+  noticeParameter,
+  Form,
+  Options,
+  Field,
+  Select,
+} from "../components/form.tsx";
 import { personOf, read, sent } from "../site/people_input.ts";
 import { type Page, type View, page, type TeamContext } from "../site/page.ts";
 import { counted } from "../../wording/numbers.ts";
@@ -115,21 +125,19 @@ const InvitationForm = ({ csrf, team }: TeamContext): Html => (
       Invite a member <small>the link works once, for 7 days; no e-mail is sent</small>
     </h2>
     <Form to={`/teams/${team.id}/invitations`} csrf={csrf} button="Create link" kind="fields">
-      <label>
-        <span>Role</span>
-        <select name="role">
-          <Options options={ROLES.map((role) => [role, `${role}: ${ROLE_WORDS[role]}`])} value="member" />
-        </select>
-      </label>
-      <label>
-        <span>
-          E-mail address <span class="soft">(optional)</span>
-        </span>
-        <input type="email" name="email" autocomplete="off" aria-describedby="hint-invite" />
-        <span class="hint" id="hint-invite">
-          If set, only this account can use the link.
-        </span>
-      </label>
+      <Select
+        label="Role"
+        name="role"
+        options={ROLES.map((role) => [role, `${role}: ${ROLE_WORDS[role]}`])}
+        value="member"
+      />
+      <Field
+        label="E-mail address (optional)"
+        name="email"
+        type="email"
+        autocomplete="off"
+        hint="If set, only this account can use the link."
+      />
     </Form>
   </>
 );

@@ -17,6 +17,10 @@ import keys from "./script/keys.js" with { type: "text" };
 import log from "./script/log.js" with { type: "text" };
 import comparison from "./script/comparison.js" with { type: "text" };
 import live from "./script/live.js" with { type: "text" };
+import swaggerStyle from "swagger-ui-dist/swagger-ui.css" with { type: "text" };
+import swaggerScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "text" };
+import viewerStyle from "./viewer/viewer.css" with { type: "text" };
+import viewerScript from "./viewer/viewer.js" with { type: "text" };
 
 const style = [base, projects, executions, tasks, tests, bugs, attachments, settings, TERMINAL_STYLE].join("\n");
 // All parts are bundled into one module, because they share functions. The live updates come first: they compare the page as the
@@ -31,6 +35,12 @@ export const STYLE = nameOf("css", style);
 export const SCRIPT = nameOf("js", script);
 export const ICON = nameOf("svg", icon);
 
+// The viewer of the API's operations.
+const viewerStyles = `${swaggerStyle}\n${viewerStyle}`;
+const viewerScripts = `${swaggerScript}\n${viewerScript}`;
+export const VIEWER_STYLE = nameOf("css", viewerStyles);
+export const VIEWER_SCRIPT = nameOf("js", viewerScripts);
+
 const toAsset = (text: string, type: string) =>
   new FixedReply(text, type, { "Cache-Control": "public, max-age=31536000, immutable" });
 
@@ -38,4 +48,6 @@ export const ASSETS: Readonly<Record<string, FixedReply>> = {
   [STYLE]: toAsset(style, "text/css; charset=utf-8"),
   [SCRIPT]: toAsset(script, "text/javascript; charset=utf-8"),
   [ICON]: toAsset(icon, "image/svg+xml"),
+  [VIEWER_STYLE]: toAsset(viewerStyles, "text/css; charset=utf-8"),
+  [VIEWER_SCRIPT]: toAsset(viewerScripts, "text/javascript; charset=utf-8"),
 };

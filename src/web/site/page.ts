@@ -1,5 +1,6 @@
 /** Declares a page or a form of the dashboard: its path, its access level and its function. */
 
+import type { Cursors } from "../../http/cursor.ts";
 import type { EnteredProject } from "../../store/projects.ts";
 import type { BlockList } from "node:net";
 import * as v from "valibot";
@@ -87,6 +88,8 @@ export type PageContext<
   /** The requested path. */
   path: Path;
   now: Date;
+  /** Signs and reads the cursors of lists, as the API does. A list is named by its path and its order. */
+  cursors: Cursors;
   request: Request;
   /** Whether the visitor may still see this page. Streams call it repeatedly. */
   mayStay: () => Promise<boolean>;

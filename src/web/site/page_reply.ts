@@ -10,7 +10,7 @@ import { PageError } from "./page_error.ts";
 const MAX_PAGE_LENGTH = 16_777_216;
 
 /** Content of other sites cannot run, load, frame a page or receive a form. */
-const PAGE_HEADERS = {
+export const PAGE_HEADERS = {
   "Content-Security-Policy":
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; form-action 'self'; " +
     "frame-ancestors 'none'; base-uri 'none'",

@@ -6,7 +6,7 @@ import { audit } from "../pages/audit.tsx";
 import { automations } from "../pages/automations/automation.tsx";
 import { bugs } from "../pages/bugs/bug.tsx";
 import { ciTrust } from "../pages/ci_trust.tsx";
-import { docs } from "../pages/docs/docs.tsx";
+import { docs } from "../pages/docs.tsx";
 import { environments } from "../pages/environments/environment.tsx";
 import { executions } from "../pages/executions/executions.tsx";
 import { home } from "../pages/home.tsx";

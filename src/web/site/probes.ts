@@ -2,7 +2,8 @@
 
 import { EXPOSITION_TYPE } from "../../http/metrics.ts";
 import { FixedReply, json, Reply } from "../../request/reply.ts";
-import openapi from "../../server/openapi.json";
+import openapi from "../../server/openapi.json" with { type: "text" };
+import packageJson from "../../../package.json" with { type: "json" };
 
 export type ProbesOptions = {
   /** Without a trailing slash. */
@@ -23,7 +24,10 @@ type Probe = { route: string; isLimited: boolean; answer: () => Reply | Promise<
 export function createHealthProbes({ publicUrl, api, isReady, exposition, metricsToken }: ProbesOptions) {
   const mayReadMetrics = createTokenCheck(metricsToken);
   const writeDocument = () =>
-    new FixedReply(JSON.stringify({ ...openapi, servers: [{ url: `${publicUrl}${api}` }] }), "application/json");
+    new FixedReply(
+      JSON.stringify({ ...JSON.parse(String(openapi)), servers: [{ url: `${publicUrl}${api}` }] }),
+      "application/json",
+    );
   let document: FixedReply | undefined;
 
   /** Returns undefined if the path is not a probe. */
@@ -34,7 +38,7 @@ export function createHealthProbes({ publicUrl, api, isReady, exposition, metric
   };
 
   function answerOf(path: string, authorization: string | null): Probe["answer"] | undefined {
-    if (path === "/healthz") return () => json(200, { status: "ok", version: openapi.info.version });
+    if (path === "/healthz") return () => json(200, { status: "ok", version: packageJson.version });
     if (path === "/readyz")
       return async () => ((await isReady()) ? json(200, { status: "ready" }) : json(503, { status: "not ready" }));
     if (path === "/metrics")

@@ -1,6 +1,7 @@
 /** Serves the pages of the dashboard: finds the page of a path, checks access, and renders it. */
 
 import type { Sql } from "../../database/connect.ts";
+import { createCursors } from "../../http/cursor.ts";
 import { createDeadlines } from "../../http/deadline.ts";
 import type { Path } from "../../http/html.ts";
 import { check, parsePath, parseQuery } from "../../http/input.ts";
@@ -88,6 +89,8 @@ export type SiteOptions = PageServices & {
   /** The path of the API, relative to the public address. */
   api: string;
   visitors: VisitorServices;
+  /** Signs the cursors of lists. */
+  cursorSecret: Uint8Array;
   /** Counts a request of somebody who is not signed in; throws a Problem when the address has sent too many. */
   admitStranger: (address: string) => void;
   /** Returns the current time. */
@@ -100,9 +103,17 @@ const PAGE_DEADLINE_SECONDS = 30;
 type PageRequest = { request: Request; target: RequestTarget; address: () => string };
 type Found = { route: Page; segments: string[] };
 
-export function createSite({ api, visitors, admitStranger, clock = () => new Date(), ...services }: SiteOptions) {
+export function createSite({
+  api,
+  visitors,
+  cursorSecret,
+  admitStranger,
+  clock = () => new Date(),
+  ...services
+}: SiteOptions) {
   const { fast, log } = services;
   const findRoute = createRouter(PAGES);
+  const cursors = createCursors(cursorSecret);
   const deadlines = createDeadlines();
   const readFields = createFieldReader(visitors);
   const toErrorReply = createErrorPages({ visitors, log });
@@ -123,6 +134,7 @@ export function createSite({ api, visitors, admitStranger, clock = () => new Dat
       params,
       path: target.path as Path,
       now: clock(),
+      cursors,
       request,
       address,
       mayStay: () => mayStillSee({ fast, visitors }, route, params, request),

@@ -110,7 +110,7 @@ async function lookAt(server: BenchServer, cookie: string, place: Place, given?:
     ["a new automation", `/teams/${server.team}/automations/new`],
     ["audit log", `/teams/${server.team}/audit`],
     ["API", "/docs"],
-    ["API, test runs", "/docs/test-runs"],
+    ["API, operations", "/docs/operations"],
   ];
   const measured: Measured[] = [];
   for (const [name, path] of paths) measured.push(await measure(server, cookie, name, path));

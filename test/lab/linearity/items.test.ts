@@ -28,7 +28,7 @@ const WORK: Record<string, (count: number) => unknown> = {
       "t",
       casesIn("a", count).map((one) => ({
         ...one,
-        formerName: { ...one, name: "f" },
+        reportedName: { ...one, name: "f" },
         otherNames: [{ ...one, file: null }],
       })),
       [...Array(count).keys()],

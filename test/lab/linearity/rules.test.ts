@@ -202,7 +202,7 @@ testLinearity("rules", {
     identify: (text) => identify("p", "t", [caseOf(text)]),
     identifyOtherNames: (text) => {
       const one = { ...caseOf(text), file: `/${text}` };
-      identifyOtherNames("p", "t", [{ ...one, formerName: one, otherNames: [one], keepOtherNames: true }], [0]);
+      identifyOtherNames("p", "t", [{ ...one, reportedName: one, otherNames: [one], keepOtherNames: true }], [0]);
     },
     identityOf: null,
     normalizeFile,

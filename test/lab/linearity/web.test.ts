@@ -35,9 +35,7 @@ import { sentenceOf } from "../../../src/web/pages/automations/sentence.ts";
 import { readCauseCursor } from "../../../src/web/components/causes.ts";
 import { toConfig } from "../../../src/web/pages/integrations/fields.tsx";
 import { browserOf } from "../../../src/web/components/people.tsx";
-import { toCurl, variableOf } from "../../../src/web/pages/docs/reference.ts";
 import { shortAgent } from "../../../src/web/pages/uploads/upload_table.tsx";
-import { PART, readCursor, writeCursor } from "../../../src/web/site/cursor.ts";
 import { splitList, toLines } from "../../../src/web/site/action.ts";
 import { layout } from "../../../src/web/site/layout.tsx";
 import { acceptsHtml } from "../../../src/web/site/page_reply.ts";
@@ -207,10 +205,6 @@ testLinearity(
 testLinearity(
   "web/site",
   {
-    "cursor.ts": {
-      readCursor: (text) => [PART.real, PART.time, PART.id].map((part) => [part(text), readCursor(text, [part])]),
-      writeCursor: (text) => writeCursor([text]),
-    },
     "error_pages.tsx": { createErrorPages: null },
     "action.ts": { splitList, toLines, ...{ action: null, deletion: null, tryForm: null, write: null } },
     "layout.tsx": {
@@ -280,11 +274,6 @@ testCalls(
         (["webhook", "slack", "github", "jira"] as const).map((kind) =>
           toConfig(kind, { url: text, token: text, repository: text, labels: text, headers: text }, "new"),
         ),
-    },
-    "pages/reference.ts": {
-      toCurl: (text) =>
-        toCurl({ method: "GET", path: "/projects/{projectId}", parameters: [] } as never, text, { projectId: text }),
-      variableOf,
     },
     "pages/uploads.tsx": { shortAgent },
   },

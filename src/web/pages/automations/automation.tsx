@@ -14,7 +14,7 @@ import { automationPatch } from "../../../schema/automations.ts";
 import { booleanText, mayBeEmpty } from "../../../schema/fields.ts";
 import { selectAutomationRuns } from "../../../store/automations.ts";
 import { StatusFilter } from "../../components/filters.tsx";
-import { ActionForm, type Choice, Danger, FormError, Notice } from "../../components/form.tsx";
+import { ActionForm, type Choice, Danger, FormError, Notice, Hidden } from "../../components/form.tsx";
 import { Empty, Pager, CardTable, toPagedRows } from "../../components/list.tsx";
 import { toExact } from "../../components/text.tsx";
 import { action, deletion } from "../../site/action.ts";
@@ -66,7 +66,7 @@ async function showAutomation(context: Context, query: OneQuery, state: FormStat
   return automationView(context, query, await loadAutomation(context, query), state);
 }
 
-const hiddenDryRun = (isDry: boolean): Html => <input type="hidden" name="dryRun" value={String(isDry)} />;
+const hiddenDryRun = (isDry: boolean): Html => <Hidden name="dryRun" value={String(isDry)} />;
 
 type ActionsProperties = { base: Path; csrf: string; enabled: boolean };
 
@@ -78,7 +78,7 @@ const AutomationActions = ({ base, csrf, enabled }: ActionsProperties): Html => 
       action={`${base}/state`}
       csrf={csrf}
       label={enabled ? "Disable" : "Enable"}
-      fields={<input type="hidden" name="enabled" value={String(!enabled)} />}
+      fields={<Hidden name="enabled" value={String(!enabled)} />}
     />
   </div>
 );

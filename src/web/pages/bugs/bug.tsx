@@ -15,7 +15,6 @@ import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { Pager } from "../../components/list.tsx";
 import { Mark, Tag, wordOf } from "../../components/status.tsx";
-import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
 import { type ProjectRef, type View, page, type Page, type ProjectContext } from "../../site/page.ts";
 import { bugPath } from "../../site/paths.ts";
 import { CulpritSection, loadBugSearch, cancelSearchForm, searchForm } from "./culprit.tsx";
@@ -54,11 +53,13 @@ type Query = v.InferOutput<typeof bugQuery>;
 
 type Context = ProjectContext & { params: { bugId: string }; query: Query };
 
-async function loadBug({ sql, fast, project, params, query, now }: Context) {
+async function loadBug({ sql, fast, project, params, query, cursors, now }: Context) {
   const { id: projectId } = project;
   const bug = await find(sql, projectId, params.bugId);
-  const after = readCursor(query.cursor, [PART.id, PART.number]) as [string, string] | undefined;
-  const [from] = readCursor(query.cases, [PART.number]) ?? [];
+  const path = bugPath(projectId, bug.id);
+  const casesList = `${path} cases`;
+  const after = query.cursor === undefined ? undefined : (cursors.read(path, query.cursor) as [string, string]);
+  const [from] = query.cases === undefined ? [] : cursors.read(casesList, query.cases);
   const maxCases = from === undefined ? CASES : ALL_CASES;
   const isFirstPage = query.cursor === undefined;
   const [newest, occurrenceDays, occurrences, cases, into, found] = await Promise.all([
@@ -89,10 +90,13 @@ async function loadBug({ sql, fast, project, params, query, now }: Context) {
     onlyWith: newest ? onlyWithOf!(newest) : [],
     occurrenceDays,
     occurrences: shown,
-    next: last && writeCursor([last.runId, String(last.testCase)]),
+    next: last && cursors.write(path, [last.runId, String(last.testCase)]),
     cases: shownCases,
     /** The first link starts again with a longer list. */
-    nextCases: cases.length > maxCases ? String(from === undefined ? 0 : shownCases.at(-1)!.number) : undefined,
+    nextCases:
+      cases.length > maxCases
+        ? cursors.write(casesList, [String(from === undefined ? 0 : shownCases.at(-1)!.number)])
+        : undefined,
     into,
     found,
     isFirstPage,

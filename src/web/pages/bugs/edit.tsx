@@ -14,14 +14,14 @@ import {
 import { mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
-import { ActionForm, type Choice, Field, FormError, Select, Form } from "../../components/form.tsx";
+import { ActionForm, type Choice, Field, FormError, Select, Form, Hidden } from "../../components/form.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { splitList, toLines, tryForm, action } from "../../site/action.ts";
 import { SeeOther, type View, form, page, type ProjectContext } from "../../site/page.ts";
 import { bugPath, testPath } from "../../site/paths.ts";
 import { SEVERITIES, bugsPath, change, onePath } from "./shared.tsx";
 
-const state = (to: BugStatus): Html => <input type="hidden" name="status" value={to} />;
+const state = (to: BugStatus): Html => <Hidden name="status" value={to} />;
 
 export function statusForms(path: Path, bug: BugReportDetail, me: string, csrf: string): Html {
   const { status, fixedInCommit, assignee } = bug;
@@ -34,11 +34,13 @@ export function statusForms(path: Path, bug: BugReportDetail, me: string, csrf: 
           <summary class="button main">Resolve</summary>
           <Form to={to} csrf={csrf} button="Resolve">
             {state("resolved")}
-            <label>
-              Fixed in commit (optional)
-              <input name="fixedInCommit" maxlength={200} value={fixedInCommit ?? ""} />
-            </label>
-            <p class="hint">The bug reopens if it fails again on the default branch in a later execution.</p>
+            <Field
+              label="Fixed in commit (optional)"
+              name="fixedInCommit"
+              max={200}
+              value={fixedInCommit}
+              hint="The bug reopens if it fails again on the default branch in a later execution."
+            />
           </Form>
         </details>
       ) : (
@@ -145,7 +147,7 @@ async function newBugView(
               </a>
               . The bug is resolved when this test passes in three consecutive runs of {project.defaultBranch}.
             </p>
-            <input type="hidden" name="tests" value={test.id} />
+            <Hidden name="tests" value={test.id} />
           </>
         ) : null}
         <div>

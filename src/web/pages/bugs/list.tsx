@@ -1,7 +1,6 @@
 /** The list of bugs of a project, with filters and triage. */
 
 import * as v from "valibot";
-import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
 import { type BugReportSort, type BugStatus, severity as severitySchema } from "../../../schema/bug_reports.ts";
 import { listText, mayBeEmpty, text } from "../../../schema/fields.ts";
@@ -15,7 +14,6 @@ import { Empty, Pager } from "../../components/list.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
 import { type Choice, Csrf } from "../../components/form.tsx";
 import { Mark, wordOf } from "../../components/status.tsx";
-import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
 import { type ProjectRef, SeeOther, type View, form, page, type ProjectContext } from "../../site/page.ts";
 import { toAddress, toQuery } from "../../site/paths.ts";
 import { LIST_DAYS } from "./evidence.tsx";
@@ -76,21 +74,14 @@ const readStatuses = (value: string | undefined): readonly BugStatus[] => {
   return read.success ? read.output : refuse(`Cannot read "status": ${read.issues[0].message}`);
 };
 
-const KEYS = {
-  impact: PART.number,
-  newest: PART.number,
-  lastSeenAt: PART.time,
-  occurrences: PART.number,
-  severity: PART.number,
-} as const;
-
 /** By severity, regressed bugs come first, so the list is two keyset queries in sequence. */
-async function selectList(sql: Sql, projectId: string, query: ListQuery) {
+async function selectList({ sql, project, query, cursors }: Context) {
+  const projectId = project.id;
   const { q, severity, source, task, assignee, owner, sort, cursor } = query;
   const by: BugReportSort = sort ?? "impact";
   const bySeverity = by === "severity";
-  const isPart = bySeverity ? (text: string) => text === "back" || text === "" : PART.none;
-  const [part, ...after] = readCursor(cursor, [isPart, KEYS[by], PART.number]) ?? [bySeverity ? "back" : ""];
+  const list = `bugs ${projectId} ${by}`;
+  const [part, ...after] = cursor === undefined ? [bySeverity ? "back" : ""] : cursors.read(list, cursor);
   const select = (regressed: boolean | undefined, limit: number, from: readonly string[]) =>
     selectBugReports(sql, projectId, {
       limit,
@@ -114,7 +105,7 @@ async function selectList(sql: Sql, projectId: string, query: ListQuery) {
   const shown = rows.slice(0, PAGE_SIZE);
   const last = rows.length > PAGE_SIZE ? shown.at(-1) : undefined;
   const lastKeys = last && [shown.length <= first.length && bySeverity ? "back" : "", last.key, String(last.number)];
-  return { shown, next: lastKeys && writeCursor(lastKeys) };
+  return { shown, next: lastKeys && cursors.write(list, lastKeys) };
 }
 
 /** Returns a headline such as "12 open bugs: 1 critical, 8 major; 2 regressed". */
@@ -138,9 +129,14 @@ const moveForm = v.strictObject({
 type Context = ProjectContext & { query: ListQuery };
 
 /** `tests` has the names of the tests of bugs with a single test. */
-async function loadList({ sql, project: { id }, query, now }: Context) {
+async function loadList(context: Context) {
+  const {
+    sql,
+    project: { id },
+    now,
+  } = context;
   const [{ shown, next }, tally, tasks, owners] = await Promise.all([
-    selectList(sql, id, query),
+    selectList(context),
     countOpenBugs(sql, id),
     selectTaskSlugs(sql, id, MAX_CHOICES + 1),
     selectOwners(sql, id, MAX_CHOICES + 1),

@@ -8,7 +8,7 @@ import { type BugState, selectBugByNumber, selectBugReports } from "../../../sto
 import { counted } from "../../../wording/numbers.ts";
 import { Empty, MarkCell, CardTable } from "../../components/list.tsx";
 import { FilterText } from "../../components/filters.tsx";
-import { ActionForm } from "../../components/form.tsx";
+import { ActionForm, Hidden } from "../../components/form.tsx";
 import { type View, page, type ProjectContext } from "../../site/page.ts";
 import { bugPath } from "../../site/paths.ts";
 import { STILL_OPEN, find, onePath, toNumber } from "./shared.tsx";
@@ -60,7 +60,7 @@ const Choices = ({ projectId, action, csrf, choices }: ChoicesProperties): Html 
             csrf={csrf}
             label={`Merge into bug ${other.number}`}
             kind="danger"
-            fields={<input type="hidden" name="into" value={other.id} />}
+            fields={<Hidden name="into" value={other.id} />}
           />
         </td>
       </tr>

@@ -9,7 +9,7 @@ import { hasEnded, sumTasks } from "../../../rules/execution.ts";
 import type { AuditAction, NewAuditEntry } from "../../../schema/audit.ts";
 import type { ExecutionRow } from "../../../store/executions.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { ActionForm, Danger } from "../../components/form.tsx";
+import { ActionForm, Danger, Hidden } from "../../components/form.tsx";
 import { executionPath } from "../../site/paths.ts";
 import { howToRepeat } from "./rerun.tsx";
 import { action } from "../../site/action.ts";
@@ -42,7 +42,7 @@ export function actionsOf({ base, csrf, role, execution, share, ...more }: Actio
             csrf={csrf}
             label={`Rerun ${again}`}
             kind="main"
-            fields={<input type="hidden" name="failedOnly" value="true" />}
+            fields={<Hidden name="failedOnly" value="true" />}
           />
         ) : null,
         more.isRerunnable ? <ActionForm action={`${base}/rerun`} csrf={csrf} label="Rerun all" /> : null,

@@ -1,5 +1,6 @@
 /** An execution compared with its baseline or another execution. */
 
+import { FilterSelect } from "../../components/filters.tsx";
 import { executionName, shortExecutionName } from "../../../wording/execution_name.ts";
 import * as v from "valibot";
 import type { Html } from "../../../http/html.ts";
@@ -101,22 +102,16 @@ function baselineChoice({ path, query }: Context, { choices, baseline, baselineI
   const isListed = choices.some(({ id }) => id === baselineId);
   return (
     <form class="filters" method="get" action={path}>
-      <label>
-        Compare with
-        <select name="baseline">
-          <option value="">its baseline</option>
-          {isListed || !query.baseline || !baseline ? null : (
-            <option value={baseline.id} selected>
-              {executionName(baseline)}
-            </option>
-          )}
-          {choices.map(({ id, status, ...name }) => (
-            <option value={id} selected={id === baselineId}>
-              {`${executionName(name)}, ${wordOf(status)}`}
-            </option>
-          ))}
-        </select>
-      </label>
+      <FilterSelect
+        label="Compare with"
+        name="baseline"
+        options={[
+          ["", "its baseline"],
+          ...(isListed || !query.baseline || !baseline ? [] : [[baseline.id, executionName(baseline)] as const]),
+          ...choices.map(({ id, status, ...name }) => [id, `${executionName(name)}, ${wordOf(status)}`] as const),
+        ]}
+        value={baselineId ?? ""}
+      />
       <button>Compare</button>
     </form>
   );

@@ -6,7 +6,7 @@ import { check } from "../../../http/input.ts";
 import { createIntegration, createSigningSecret } from "../../../operations/automation/integrations.ts";
 import { KINDS, type Kind } from "../../../schema/integration_configs.ts";
 import { newIntegration } from "../../../schema/integrations.ts";
-import { FormError, Form, field } from "../../components/form.tsx";
+import { FormError, Form, field, Hidden } from "../../components/form.tsx";
 import { type View, page, type TeamContext } from "../../site/page.ts";
 import { type ConfigFields, KIND_NAMES, configFields, configForm, toConfig, toConfigFields } from "./fields.tsx";
 import { action } from "../../site/action.ts";
@@ -58,7 +58,7 @@ function createForm({ team, csrf }: TeamContext, kind: Kind, values: FormValues,
       </p>
       <FormError message={problem} />
       <Form to={`${base}/new`} csrf={csrf} button="Create integration" kind="fields card padded top">
-        <input type="hidden" name="kind" value={kind} />
+        <Hidden name="kind" value={kind} />
         {field(values, "name", "Name", {
           max: 200,
           placeholder: name,

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import type { Html } from "../../../http/html.ts";
 import { CONFIGS, type Kind, SECRETS } from "../../../schema/integration_configs.ts";
-import { Field, Select } from "../../components/form.tsx";
+import { Field, Select, Checkbox } from "../../components/form.tsx";
 import { splitList } from "../../site/action.ts";
 
 /** The names and descriptions of the kinds. */
@@ -200,9 +200,7 @@ export function configForm(kind: Kind, values: ConfigFields, how: "new" | "chang
       return isNullable && how === "change" ? (
         <>
           {secret}
-          <label class="check">
-            <input type="checkbox" name={forgetName(name)} value="true" /> <span>Remove the {label.toLowerCase()}</span>
-          </label>
+          <Checkbox label={`Remove the ${label.toLowerCase()}`} name={forgetName(name)} checked={false} />
         </>
       ) : (
         secret

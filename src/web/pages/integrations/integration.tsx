@@ -16,7 +16,7 @@ import { booleanText, mayBeEmpty } from "../../../schema/fields.ts";
 import { type Integration, integrationPatch } from "../../../schema/integrations.ts";
 import { selectDeliveries } from "../../../store/deliveries.ts";
 import { StatusFilter } from "../../components/filters.tsx";
-import { ActionForm, type Choice, Danger, Field, FormError, Notice, Form } from "../../components/form.tsx";
+import { ActionForm, type Choice, Danger, Field, FormError, Notice, Form, Hidden } from "../../components/form.tsx";
 import { Empty, Pager, toPagedRows } from "../../components/list.tsx";
 import { Mark } from "../../components/status.tsx";
 import { action, deletion } from "../../site/action.ts";
@@ -85,7 +85,7 @@ const IntegrationActions = ({ base, csrf, enabled }: ActionsProperties): Html =>
       action={`${base}/state`}
       csrf={csrf}
       label={enabled ? "Disable" : "Enable"}
-      fields={<input type="hidden" name="enabled" value={String(!enabled)} />}
+      fields={<Hidden name="enabled" value={String(!enabled)} />}
     />
   </div>
 );

@@ -18,7 +18,7 @@ import { selectFirstBuild } from "../../../store/overview.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { executionName } from "../../../wording/execution_name.ts";
 import { CardTable } from "../../components/list.tsx";
-import { ActionForm } from "../../components/form.tsx";
+import { ActionForm, Hidden } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
 import { type Page, page } from "../../site/page.ts";
@@ -103,7 +103,7 @@ const onboardingPage = page(path, { access: "viewer", query }, async (context) =
       action={`${base}/onboarding/dismiss`}
       csrf={csrf}
       label={dismissed ? "Show in the project again" : "Dismiss"}
-      fields={<input type="hidden" name="dismissed" value={String(!dismissed)} />}
+      fields={<Hidden name="dismissed" value={String(!dismissed)} />}
     />
   );
   const next = (

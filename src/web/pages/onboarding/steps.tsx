@@ -3,7 +3,7 @@
 import type { Html, Path, Piece } from "../../../http/html.ts";
 import type { Onboarding, SampleData } from "../../../schema/onboarding.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { ActionForm, Danger } from "../../components/form.tsx";
+import { ActionForm, Danger, Hidden } from "../../components/form.tsx";
 import { Ago } from "../../components/text.tsx";
 import { MarkCell } from "../../components/list.tsx";
 
@@ -64,8 +64,8 @@ export function stepRow({ id, title, status, doneAt }: Step, { links, csrf, role
       kind="quiet"
       fields={
         <>
-          <input type="hidden" name="step" value={id} />
-          <input type="hidden" name="skipped" value={String(isSkipped)} />
+          <Hidden name="step" value={id} />
+          <Hidden name="skipped" value={String(isSkipped)} />
         </>
       }
     />

@@ -9,7 +9,7 @@ import { selectProjectKey } from "../../../store/keys.ts";
 import { selectRunners } from "../../../store/runners.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { executionName } from "../../../wording/execution_name.ts";
-import { Form } from "../../components/form.tsx";
+import { Form, Hidden } from "../../components/form.tsx";
 import { Ago } from "../../components/text.tsx";
 import { page, type View, type ProjectContext } from "../../site/page.ts";
 import { executionPath } from "../../site/paths.ts";
@@ -64,7 +64,7 @@ export const keyPage = page("/projects/:projectId/settings/key", { access: "memb
   const { fast, project, csrf, now } = context;
   const key = await selectProjectKey(fast, project.id);
   const path: Path = `/projects/${project.id}/settings`;
-  const replaces = <input type="hidden" name="replaces" value={key?.id ?? "none"} />;
+  const replaces = <Hidden name="replaces" value={key?.id ?? "none"} />;
   const button = (label: string, kind: string) => (
     <Form to={`${path}/key`} csrf={csrf} kind="actions">
       {replaces}

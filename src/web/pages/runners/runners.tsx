@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { notifyLeases } from "../../../database/signals.ts";
 import { absent } from "../../../http/problem.ts";
-import { booleanText, text } from "../../../schema/fields.ts";
+import { booleanText, mayBeEmpty, text } from "../../../schema/fields.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
 import {
   type TeamRunner,
@@ -15,7 +15,6 @@ import {
 import { counted } from "../../../wording/numbers.ts";
 import { Empty, Pager } from "../../components/list.tsx";
 import { Mark } from "../../components/status.tsx";
-import { idAndNameCursor } from "../../site/cursor.ts";
 import { type Page, type View, page, type TeamContext } from "../../site/page.ts";
 import { StartCommands } from "./start_commands.tsx";
 import { MAX_QUEUE, queueTable, runnerTable } from "./tables.tsx";
@@ -45,12 +44,14 @@ function runnersHeadline(queue: readonly Waiting[], runners: readonly TeamRunner
   };
 }
 
-const runnersQuery = v.strictObject({ cursor: v.optional(idAndNameCursor) });
+const runnersQuery = v.strictObject({ cursor: mayBeEmpty(text(2_000)) });
 
 type Context = TeamContext & { query: v.InferOutput<typeof runnersQuery> };
 
-async function loadRunners({ sql, team, query }: Context) {
-  const after = query.cursor && { projectId: query.cursor.id, name: query.cursor.name };
+async function loadRunners({ sql, team, query, cursors }: Context) {
+  const list = `runners ${team.id}`;
+  const [projectId, ...name] = query.cursor === undefined ? [] : cursors.read(list, query.cursor);
+  const after = projectId === undefined ? undefined : { projectId, name: name.join("\n") };
   const [found, queue, projects] = await Promise.all([
     selectTeamRunners(sql, team.id, MAX_RUNNERS, after),
     selectTeamQueue(sql, team.id, MAX_QUEUE),
@@ -58,7 +59,12 @@ async function loadRunners({ sql, team, query }: Context) {
   ]);
   const runners = found.slice(0, MAX_RUNNERS);
   const last = found.length > MAX_RUNNERS ? runners.at(-1) : undefined;
-  return { runners, next: last && `${last.projectId} ${last.name}`, queue, projects: projects.slice(0, MAX_COMMANDS) };
+  return {
+    runners,
+    next: last && cursors.write(list, [last.projectId, last.name]),
+    queue,
+    projects: projects.slice(0, MAX_COMMANDS),
+  };
 }
 
 type RunnersData = Awaited<ReturnType<typeof loadRunners>>;

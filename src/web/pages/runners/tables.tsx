@@ -6,7 +6,7 @@ import type { TeamRunner, Waiting } from "../../../store/runners.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { executionName } from "../../../wording/execution_name.ts";
 import { CardTable, MarkCell } from "../../components/list.tsx";
-import { ActionForm } from "../../components/form.tsx";
+import { ActionForm, Hidden } from "../../components/form.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, toExact, toSpan } from "../../components/text.tsx";
 import type { PageContext } from "../../site/page.ts";
@@ -104,8 +104,8 @@ function pauseButton({ projectId, name, paused }: TeamRunner, { csrf, role }: Sh
   if (role === "viewer") return null;
   const fields = (
     <>
-      <input type="hidden" name="runner" value={name} />
-      <input type="hidden" name="paused" value={String(!paused)} />
+      <Hidden name="runner" value={name} />
+      <Hidden name="paused" value={String(!paused)} />
     </>
   );
   const label = (

@@ -2,13 +2,12 @@
 
 import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
-import { text } from "../../../schema/fields.ts";
+import { mayBeEmpty, text } from "../../../schema/fields.ts";
 import { selectTeamKeys } from "../../../store/keys.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
 import { Empty, Pager } from "../../components/list.tsx";
 import { DangerZone } from "../../components/deletion.tsx";
 import { Field, FormError, Notice, noticeParameter, Form, Hidden } from "../../components/form.tsx";
-import { idAndNameCursor } from "../../site/cursor.ts";
 import { type View, page, type TeamContext } from "../../site/page.ts";
 import { keyTable, projectTable } from "./tables.tsx";
 
@@ -55,15 +54,17 @@ function nameForm({ team, role, csrf }: TeamContext, { problem, value }: FormSta
 
 export async function settings(
   shown: TeamContext,
-  cursor: v.InferOutput<typeof idAndNameCursor>,
+  cursor: string | undefined,
   { notice, problem, value }: FormState,
 ): Promise<View> {
-  const { sql, team, role, now } = shown;
+  const { sql, team, role, now, cursors } = shown;
+  const base: Path = `/teams/${team.id}`;
+  const [id, ...name] = cursor === undefined ? [] : cursors.read(base, cursor);
+  const after = id === undefined ? undefined : { id, name: name.join("\n") };
   const [projects, keys] = await Promise.all([
-    selectProjectsWithKeys(sql, team.id, MAX_PROJECTS, cursor),
+    selectProjectsWithKeys(sql, team.id, MAX_PROJECTS, after),
     selectTeamKeys(sql, team.id, MAX_KEYS),
   ]);
-  const base: Path = `/teams/${team.id}`;
   const rows = projects.slice(0, MAX_PROJECTS);
   const last = projects.length > MAX_PROJECTS ? rows.at(-1) : undefined;
   const newest = keys.reduce((id, key) => (id === "none" || key.id > id ? key.id : id), "none");
@@ -81,7 +82,11 @@ export async function settings(
       ) : (
         projectTable(rows, now)
       )}
-      <Pager path={`${base}/settings`} query={{ cursor: cursor && "" }} cursor={last && `${last.id} ${last.name}`} />
+      <Pager
+        path={`${base}/settings`}
+        query={{ cursor: cursor && "" }}
+        cursor={last && cursors.write(base, [last.id, last.name])}
+      />
       {form({ of: "project", label: "Name of the new project", placeholder: "shop", button: "Create project" })}
       <h2 id="keys">
         Team keys <small>for scripts that manage integrations, environments and automations; not for uploads</small>
@@ -115,7 +120,7 @@ export const settingsPage = page(
   "/teams/:teamId/settings",
   {
     access: "viewer",
-    query: v.strictObject({ notice: noticeParameter(NOTICES), cursor: v.optional(idAndNameCursor) }),
+    query: v.strictObject({ notice: noticeParameter(NOTICES), cursor: mayBeEmpty(text(2_000)) }),
   },
   async (context) => await settings(context, context.query.cursor, { notice: context.query.notice }),
 );

@@ -1,14 +1,13 @@
 /** The list of tests of a project, with filters and bulk changes. */
 
 import * as v from "valibot";
-import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
 import { catchUp } from "../../../operations/health/catch_up.ts";
 import { integerText, mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
 import { splitTags, tagFilter } from "../../../schema/tags.ts";
 import { readVariant } from "../../../rules/variants.ts";
-import { type TestCasePatch, type TestCaseSort, health } from "../../../schema/test_cases.ts";
+import { type TestCasePatch, health } from "../../../schema/test_cases.ts";
 import { type OwnerTally, selectOwnerTally } from "../../../store/case_record.ts";
 import { selectOwners, selectTaskSlugs } from "../../../store/filter_options.ts";
 import { type ProjectCounts, selectTally } from "../../../store/overview.ts";
@@ -18,7 +17,6 @@ import { Empty, FirstReportLink, Pager } from "../../components/list.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
 import { type Choice, Csrf } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
-import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
 import { SeeOther, type View, form, page, type ProjectContext } from "../../site/page.ts";
 import { testPath, toAddress, toQuery } from "../../site/paths.ts";
 import { brokenTable, bulkFields, catalogueTable, isTicked } from "./catalogue_tables.tsx";
@@ -77,18 +75,11 @@ const catalogueQuery = v.strictObject({
 
 type CatalogueQuery = v.InferOutput<typeof catalogueQuery>;
 
-const KEYS: Record<TestCaseSort, (text: string) => boolean> = {
-  flakeRate: PART.real,
-  failures: PART.number,
-  p95Ms: PART.number,
-  lastRunAt: PART.time,
-};
-
-async function selectCatalogue(sql: Sql, projectId: string, query: CatalogueQuery) {
+async function selectCatalogue({ sql, project, query, cursors }: Context) {
   const { q, health, task, tag, owner, owned, quarantined, sort = "flakeRate", cursor } = query;
   const by = sort === "firstSeen" ? undefined : sort;
-  const isKey = by === undefined ? PART.none : (text: string) => text === "" || KEYS[by](text);
-  const rows = await selectTestCases(sql, projectId, {
+  const list = `tests ${project.id} ${sort}`;
+  const rows = await selectTestCases(sql, project.id, {
     limit: PAGE_SIZE,
     q,
     health: health && [health],
@@ -98,11 +89,11 @@ async function selectCatalogue(sql: Sql, projectId: string, query: CatalogueQuer
     owned: owned && owned === "true",
     quarantined: quarantined && quarantined === "true",
     sort: by,
-    after: readCursor(cursor, [isKey, PART.number]),
+    after: cursor === undefined ? undefined : cursors.read(list, cursor),
   });
   const shown = rows.slice(0, PAGE_SIZE);
   const last = rows.length > PAGE_SIZE ? shown.at(-1) : undefined;
-  return { shown, next: last && writeCursor([last.key ?? "", String(last.number)]) };
+  return { shown, next: last && cursors.write(list, [last.key ?? "", String(last.number)]) };
 }
 
 function headlineOf({ broken, flaky, quarantined }: ProjectCounts): { status: string; text: string } {
@@ -133,11 +124,17 @@ type Context = ProjectContext & { query: CatalogueQuery };
 const isFiltered = ({ cursor: _, changed: __, ...filters }: CatalogueQuery): boolean =>
   Object.values(filters).some((value) => value !== undefined);
 
-async function loadCatalogue({ sql, begin, project: { id }, query }: Context) {
+async function loadCatalogue(context: Context) {
+  const {
+    sql,
+    begin,
+    project: { id },
+    query,
+  } = context;
   await catchUp(sql, begin, id, COUNT_TIMEOUT_MS);
   const isFirstPage = !isFiltered(query) && query.cursor === undefined;
   const [{ shown, next }, tally, ownerTally, tasks, owners, slowest, broken] = await Promise.all([
-    selectCatalogue(sql, id, query),
+    selectCatalogue(context),
     selectTally(sql, id),
     selectOwnerTally(sql, id, MAX_OWNERS),
     selectTaskSlugs(sql, id, MAX_CHOICES + 1),

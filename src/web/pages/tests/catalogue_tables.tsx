@@ -1,5 +1,6 @@
 /** The tables of the list of tests. */
 
+import { FilterText } from "../../components/filters.tsx";
 import type { Html } from "../../../http/html.ts";
 import type { TestCaseRow } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
@@ -123,24 +124,15 @@ export const brokenTable = (
 export const bulkFields = (
   <fieldset class="filters">
     <legend>Selected tests</legend>
-    <label>
-      Why
-      <input name="reason" maxlength={1000} />
-    </label>
-    <label>
-      Until (optional)
-      <input type="date" name="until" />
-    </label>
+    <FilterText label="Why" name="reason" max={1000} value={undefined} />
+    <FilterText label="Until (optional)" name="until" type="date" value={undefined} />
     <button name="do" value="quarantine">
       Quarantine
     </button>
     <button name="do" value="release">
       End quarantine
     </button>
-    <label>
-      Owner
-      <input name="owner" maxlength={200} />
-    </label>
+    <FilterText label="Owner" name="owner" value={undefined} />
     <button name="do" value="own">
       Set owner
     </button>

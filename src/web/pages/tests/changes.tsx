@@ -8,7 +8,7 @@ import { mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuse, refuseAbsent } from "../../../schema/refusal.ts";
 import type { TestCasePatch } from "../../../schema/test_cases.ts";
 import { type TestCaseRow, selectTestCase } from "../../../store/test_cases.ts";
-import { ActionForm, Form } from "../../components/form.tsx";
+import { ActionForm, Form, Field } from "../../components/form.tsx";
 import { Ago, toExact, toSpan } from "../../components/text.tsx";
 import { SeeOther, form } from "../../site/page.ts";
 import { testPath } from "../../site/paths.ts";
@@ -59,29 +59,21 @@ export function careForms(base: Path, test: TestCaseRow, { csrf, now, verifyForm
         <summary class="button">{quarantine ? "Change quarantine" : "Quarantine"}</summary>
         <Form to={`${base}/quarantine`} csrf={csrf} button={quarantine ? "Change" : "Quarantine"}>
           <p class="hint">The test keeps running, but its failures do not fail builds.</p>
-          <label>
-            Why
-            <input name="reason" maxlength={1000} required value={quarantine?.reason ?? ""} />
-          </label>
-          <label>
-            Until the end of the day (UTC); if empty, no end date
-            <input
-              type="date"
-              name="until"
-              min={now.toISOString().slice(0, 10)}
-              value={quarantine?.until?.slice(0, 10) ?? ""}
-            />
-          </label>
+          <Field label="Why" name="reason" max={1000} required value={quarantine?.reason} />
+          <Field
+            label="Until the end of the day (UTC); if empty, no end date"
+            name="until"
+            type="date"
+            from={now.toISOString().slice(0, 10)}
+            value={quarantine?.until?.slice(0, 10)}
+          />
         </Form>
       </details>
       {quarantine ? <ActionForm action={`${base}/release`} csrf={csrf} label="End quarantine" /> : null}
       <details class="panel">
         <summary class="button">{owner === null ? "Set owner" : "Change owner"}</summary>
         <Form to={`${base}/owner`} csrf={csrf} button="Save">
-          <label>
-            Owner (empty: by the ownership file)
-            <input name="owner" maxlength={200} value={owner ?? ""} />
-          </label>
+          <Field label="Owner (empty: by the ownership file)" name="owner" max={200} value={owner} />
         </Form>
       </details>
       {verifyForm}

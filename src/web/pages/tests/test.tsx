@@ -30,7 +30,6 @@ import type { Choice } from "../../components/form.tsx";
 import { Empty, Pager } from "../../components/list.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
-import { PART, readCursor } from "../../site/cursor.ts";
 import { type View, page, type Page, type ProjectContext } from "../../site/page.ts";
 import { testPath, toAddress } from "../../site/paths.ts";
 import { bulkChangeForm, cataloguePage } from "./catalogue.tsx";
@@ -111,12 +110,13 @@ const isUnfiltered = ({ status, branch, cursor }: Query): boolean =>
   status === undefined && branch === undefined && cursor === undefined;
 
 /** `last` is the newest results of all branches, `listed` the results that match the filters. */
-async function loadTest({ sql, fast, begin, project, params, query }: Context) {
+async function loadTest({ sql, fast, begin, project, params, query, cursors }: Context) {
   const { id: projectId } = project;
   await catchUp(sql, begin, projectId, COUNT_TIMEOUT_MS);
   const test = (await selectTestCase(fast, projectId, params.testId)) ?? refuseAbsent();
   const { status, branch, cursor } = query;
-  const [after] = readCursor(cursor, [PART.id]) ?? [];
+  const list = testPath(projectId, test.id);
+  const [after] = cursor === undefined ? [] : cursors.read(list, cursor);
   const [last, record, bugs, filtered, ownerSource, variants, verifications] = await Promise.all([
     readHistory(sql, projectId, test.id, { limit: STRIP_LENGTH }),
     selectCaseRecord(sql, projectId, test.id),
@@ -147,7 +147,7 @@ async function loadTest({ sql, fast, begin, project, params, query }: Context) {
     bugs,
     last: last.rows,
     listed,
-    next,
+    next: next && cursors.write(list, [next]),
     firstBad,
     failure,
     names,

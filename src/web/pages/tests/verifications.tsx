@@ -11,7 +11,7 @@ import { selectVerification, type VerificationRow } from "../../../store/verific
 import { toCount } from "../../../wording/numbers.ts";
 import { stopWords, verificationWords } from "../../../wording/verification.ts";
 import { AgoCell, CardTable } from "../../components/list.tsx";
-import { ActionForm, Form } from "../../components/form.tsx";
+import { ActionForm, Form, Checkbox, Field } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Commit } from "../../components/text.tsx";
 import { executionPath, testPath } from "../../site/paths.ts";
@@ -33,27 +33,9 @@ export const VerifyForm = ({ base, test, csrf, commit }: FormProperties): Html =
         Runners run only this test, many times at one commit, and the result says how often it may still fail. The runs
         are counted nowhere.
       </p>
-      <label>
-        Commit
-        <input
-          class="mono"
-          name="commit"
-          required
-          minlength={7}
-          maxlength={64}
-          spellcheck="false"
-          value={commit ?? ""}
-        />
-      </label>
-      <label>
-        Runs
-        <input name="runs" required inputmode="numeric" pattern="[0-9]*" maxlength={4} value={DEFAULT_RUNS} />
-      </label>
-      {test.quarantine ? (
-        <label class="check">
-          <input type="checkbox" name="release" value="true" /> End the quarantine if no run fails
-        </label>
-      ) : null}
+      <Field label="Commit" name="commit" required min={7} max={64} isCode value={commit} />
+      <Field label="Runs" name="runs" type="number" required max={4} value={DEFAULT_RUNS} />
+      {test.quarantine ? <Checkbox label="End the quarantine if no run fails" name="release" checked={false} /> : null}
     </Form>
   </details>
 );
