@@ -33,9 +33,8 @@ create table stored_project (
 );
 create index stored_project_deleted on stored_project (deleted_at) where deleted_at is not null;
 
--- xmin identifies the version of the row (src/store/case_index_version.ts).
 create view project as
-  select xmin, team_id, id, name, default_branch, execution_timeout_minutes, created_at, retention_days, long_lived_branches,
+  select team_id, id, name, default_branch, execution_timeout_minutes, created_at, retention_days, long_lived_branches,
     gate_share, flaky_rates, flaky_rates_at
   from stored_project where deleted_at is null;
 
@@ -434,12 +433,6 @@ create table test_case_alias (
   foreign key (project_id, number) references test_case on delete cascade
 );
 create index test_case_alias_by_case on test_case_alias (project_id, number);
-
--- The version of the map from identities to test cases that servers cache. Additions keep it; it changes when a case is deleted or an
--- earlier identity is given to another case. A separate row, because generating a key locks that of the project.
-create table case_index_version (
-  project_id uuid primary key references stored_project (id) on delete cascade, version bigint not null default 1
-);
 
 -- The ownership file, such as CODEOWNERS, of the project's repository.
 create table owners_file (

@@ -5,7 +5,7 @@ import { endByInfrastructure, endStopped, endUnopened } from "../operations/exec
 import { settleCommit } from "../operations/executions/lease_commit.ts";
 import { type Sync, type Synced, syncRunner } from "../operations/executions/leases.ts";
 import { watchExecutions } from "../operations/live/watched.ts";
-import { takeReports } from "../operations/ingest/ingest.ts";
+import { takeReport } from "../operations/ingest/ingest.ts";
 import { prepareReport } from "../operations/ingest/prepare.ts";
 import { resolveReport } from "../operations/ingest/resolve.ts";
 import { emptyReport } from "../reports/report.ts";
@@ -186,8 +186,7 @@ export const leases: Route[] = [
         const isFailure = isFailed && !isStopped(lease);
         if (isFailure && lease.probe && body.reason === "no_build")
           await updateProbeWithoutBuild(sql, projectId, executionId);
-        if (isFailure)
-          await takeReports(sql, projectId, [{ prepared, parameters, numbers, failure }], { mayWait: true });
+        if (isFailure) await takeReport(sql, projectId, { prepared, parameters, numbers, failure });
         else await endStopped(sql, projectId, { execution, lease }, message);
         return { id: leaseId, executionId, taskSlug, status: isFailure ? "failed" : "cancelled" };
       });
@@ -265,7 +264,7 @@ export const leases: Route[] = [
           await updateRange(sql, projectId, searchId, commits);
         if (!(await lockExecution(sql, projectId, executionId))) absent();
         await updateListedProbe(sql, projectId, executionId);
-        await takeReports(sql, projectId, [{ prepared, parameters, numbers: [] }], { mayWait: true });
+        await takeReport(sql, projectId, { prepared, parameters, numbers: [] });
         return { id: leaseId, executionId, taskSlug, status: "passed" as const };
       });
     },

@@ -299,6 +299,20 @@ const CONFLICTS = new Set(["40P01", "40001"]);
 /** Whether PostgreSQL ended a transaction for another one: as the victim of a deadlock, or of a serialization failure. */
 export const isConflict = (error: unknown): boolean => CONFLICTS.has(codeOf(error));
 
+/** How often a transaction is run that loses each time to another one, in all. */
+const MAX_TRIES = 4;
+
+/** Runs a transaction, and repeats one that PostgreSQL has ended for another one, unless nobody waits for it any more. */
+export async function retryConflicts<T>(isOver: () => boolean, transact: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await transact();
+    } catch (error) {
+      if (!isConflict(error) || tries === MAX_TRIES || isOver()) throw error;
+    }
+  }
+}
+
 /** Whether what was to be stored is there already, where there may be only one. */
 export const isTaken = (error: unknown): boolean => codeOf(error) === "23505";
 

@@ -58,7 +58,11 @@ export const takeLockIfFree = async (sql: Tx, [what, id]: AdvisoryLock): Promise
 
 export const numberOf = ([what]: AdvisoryLock): number => NUMBERS[what];
 
-/** Those that nobody else has at this moment: their places, from 1. `ids` and `numbers` are arrays. */
-export const tryLocks = (sql: Sql, ids: Fragment, numbers: Fragment): Fragment => sql`
-  select place::int from unnest(${ids}::text[], ${numbers}::bigint[]) with ordinality as lock (id, number, place)
-  where pg_try_advisory_xact_lock(hashtextextended(id, number))`;
+/** Rows that take locks, in the order of the arrays, after all rows of `before`. */
+export const takeLocks = (
+  sql: Sql,
+  { ids, numbers }: Record<"ids" | "numbers", Fragment>,
+  before: Fragment,
+): Fragment => sql`
+  select pg_advisory_xact_lock(hashtextextended(lock.id, lock.number)) as locked
+  from (select count(*) from ${before}) as before, unnest(${ids}::text[], ${numbers}::bigint[]) as lock (id, number) offset 0`;

@@ -92,29 +92,6 @@ export function cutPrelude(bytes: Uint8Array): { bytes: Uint8Array<ArrayBuffer>;
   }
 }
 
-const LOOKS = 16;
-const LOOK_BYTES = 4_096;
-const LARGE_BYTES = 1_000_000;
-
-/**
- * About how many test cases large files hold, as a look at parts of them tells: only what can be got ready meanwhile may
- * depend on it. 0 for what is small, or no plain JUnit XML.
- */
-export function guessCases(files: readonly { bytes: Uint8Array }[]): number {
-  let cases = 0;
-  for (const { bytes } of files) {
-    if (bytes.length < LARGE_BYTES) continue;
-    let seen = 0;
-    for (let look = 0; look < LOOKS; look++) {
-      const from = Math.floor((look * (bytes.length - LOOK_BYTES)) / (LOOKS - 1));
-      const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, LOOK_BYTES).toString("latin1");
-      seen += text.split("<testcase ").length - 1;
-    }
-    cases += Math.round((seen * bytes.length) / (LOOKS * LOOK_BYTES));
-  }
-  return cases;
-}
-
 const NOTHING = new Uint8Array();
 
 /** What a runner that died has left of its report. */

@@ -49,12 +49,6 @@ export const toCounts = (counts: Partial<Record<Blame, number>>): BlameCounts =>
   incidentFailures: counts.incident ?? 0,
 });
 
-export const sumBlames = (all: readonly BlameCounts[]): BlameCounts =>
-  all.reduce((sum, one) => {
-    const add = (key: string) => [key, sum[key as keyof BlameCounts] + one[key as keyof BlameCounts]];
-    return Object.fromEntries(Object.keys(sum).map(add)) as BlameCounts;
-  }, toCounts({}));
-
 export type Blamed = CaseRef & {
   blame: Blame;
   flakeRate: number | null;

@@ -25,9 +25,16 @@ export const isSame = (one: Digests, other: Digests): boolean =>
     Buffer.from(other.buffer, other.byteOffset, other.byteLength),
   ) === 0;
 
-/** The words of one of them. */
-export const digestAt = (digests: Digests, index: number): Uint32Array =>
-  digests.subarray(index * WORDS, (index + 1) * WORDS);
+/** All of them, one list after the other. */
+export function joinDigests(lists: readonly Digests[]): Digests {
+  const all = createDigests(lists.reduce((sum, digests) => sum + countOf(digests), 0));
+  let end = 0;
+  for (const digests of lists) {
+    all.set(digests, end);
+    end += digests.length;
+  }
+  return all;
+}
 
 export const toHex = (digests: Digests, index: number): string =>
   Buffer.from(digests.buffer, digests.byteOffset + index * DIGEST_BYTES, DIGEST_BYTES).toString("hex");

@@ -58,14 +58,14 @@ export const selectOwnBugs = (sql: Sql, projectId: string, testCases: readonly n
       where f.project_id = b.project_id and f.bug_report_id = b.id and f.kind in ('outage', 'automation', 'infrastructure'))
   order by k.test_case, b.number desc`;
 
-export type BugMark = { bugId: string; fingerprint: Fingerprint };
+export type BugMark = { bugId: string; fingerprint: Fingerprint; now: string };
 
 /** What is known by one of them already stays with its bug. */
 export async function insertFingerprints(
   sql: Tx,
   projectId: string,
   marks: readonly BugMark[],
-  { version, now }: { version: number; now: string },
+  version: number,
 ): Promise<void> {
   if (marks.length === 0) return;
   const texts = (of: (mark: BugMark) => string | null) => sql`${toTextArray(marks.map(of))}::text[]`;
@@ -73,12 +73,12 @@ export async function insertFingerprints(
     insert into bug_fingerprint (project_id, digest, bug_report_id, version, kind, exception_type, message, frames, test,
       created_at)
     select ${projectId}, m.digest::uuid, m.bug::uuid, ${version}, m.kind, m.exception_type, m.message,
-      array(select json_array_elements_text(m.frames::json)), m.test, ${now}
+      array(select json_array_elements_text(m.frames::json)), m.test, m.now::timestamptz
     from unnest(${texts(({ fingerprint }) => fingerprint.digest)}, ${texts(({ bugId }) => bugId)},
       ${texts(({ fingerprint }) => fingerprint.kind)}, ${texts(({ fingerprint }) => fingerprint.exceptionType)},
       ${texts(({ fingerprint }) => toStorable(fingerprint.message))},
       ${texts(({ fingerprint }) => JSON.stringify(fingerprint.frames.map(toStorable)))},
-      ${texts(({ fingerprint }) => fingerprint.test && toStorable(fingerprint.test))})
-      as m (digest, bug, kind, exception_type, message, frames, test)
+      ${texts(({ fingerprint }) => fingerprint.test && toStorable(fingerprint.test))},
+      ${texts(({ now }) => now)}) as m (digest, bug, kind, exception_type, message, frames, test, now)
     on conflict (project_id, digest) do nothing`;
 }

@@ -1,10 +1,9 @@
 /** Finds the execution that a build belongs to, by its id, or by its key, commit and branch. */
 
 import { compose, type Given } from "../database/compose.ts";
-import { type Fragment, setKeepsPlans, type Sql, toTextArray, type Tx } from "../database/connect.ts";
+import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { baselineOf } from "./baselines.ts";
 import { takeLock, type AdvisoryLock } from "../database/locks.ts";
-import { caseIndexVersionOf } from "./case_index_version.ts";
 import { isLiveBug, agreesWithBuild } from "./predicates.ts";
 import { type ExecutionRow, executionColumns, type LockedExecution } from "./executions.ts";
 
@@ -99,8 +98,8 @@ export type ExecutionMatch = {
   freshId: string;
   /** Locked; undefined: it is to be inserted. */
   execution: LockedExecution | undefined;
-  /** There is an execution, but it could not be locked: another transaction has it, or has deleted it. */
-  isBusy: boolean;
+  /** There was an execution, which has been deleted while its lock was waited for. */
+  isGone: boolean;
   /** The upload does not name its commit, and several executions agree with it. */
   isUnclear: boolean;
   /** Of what is to be inserted: the newest other build with its key, and what it is to be compared with. */
@@ -113,8 +112,6 @@ export type ExecutionMatch = {
   hasLiveBugs: boolean;
   /** False: nothing is red on the branch. */
   mayHaveRedTasks: boolean;
-  /** See `caseIndexVersionOf`. */
-  caseIndexVersion: string;
 };
 
 /** Of a left join. */
@@ -140,12 +137,8 @@ type MatchParameters<Value> = Record<
   Value
 >;
 
-/** `mayWait` false: what another transaction has locked is busy. `namesBase`: a report names its target branch or base commit. */
-const matchStatement = (
-  sql: Sql,
-  given: MatchParameters<Given>,
-  { mayWait, namesBase }: { mayWait: boolean; namesBase: boolean },
-): Fragment => {
+/** `namesBase`: a report names its target branch or base commit. */
+const matchStatement = (sql: Sql, given: MatchParameters<Given>, namesBase: boolean): Fragment => {
   const asked = {
     key: sql`asked.key`,
     branch: sql`asked.branch`,
@@ -156,7 +149,7 @@ const matchStatement = (
   const { project } = given;
   return sql`
     select asked.fresh_id as "freshId", locked.*, coalesce(build."isUnclear", false) as "isUnclear",
-      coalesce(asked.id, build.id) is not null and locked.id is null as "isBusy",
+      coalesce(asked.id, build.id) is not null and locked.id is null as "isGone",
       p.default_branch as "defaultBranch", p.execution_timeout_minutes as "timeoutMinutes",
       case when locked.id is null
         then ${baselineOf(sql, project, {
@@ -169,8 +162,7 @@ const matchStatement = (
       case when locked.id is null then ${namesakeOf(sql, project, asked)} end as namesake,
       exists (select from bug_report b where b.project_id = ${project} and ${isLiveBug(sql, sql`b`)})
         as "hasLiveBugs",
-      red.is_there is not null as "mayHaveRedTasks",
-      ${caseIndexVersionOf(sql, project)} as "caseIndexVersion"
+      red.is_there is not null as "mayHaveRedTasks"
     from project p cross join unnest(
       ${given.freshIds}::uuid[], ${given.ids}::uuid[], ${given.keys}::text[], ${given.branches}::text[],
       ${given.pullRequests}::text[], ${given.baseBranches}::text[], ${given.baseCommits}::text[], ${given.areQueued}::boolean[], ${given.commits}::text[], ${given.areUntrusted}::boolean[],
@@ -179,7 +171,7 @@ const matchStatement = (
     left join lateral (${ofBuild(sql, project, asked, sql`id`)}) build on true
     left join lateral (
       select ${executionColumns(sql)} from execution
-      where project_id = ${project} and id = coalesce(asked.id, build.id) for update ${mayWait ? sql`` : sql`skip locked`}
+      where project_id = ${project} and id = coalesce(asked.id, build.id) for update
     ) locked on true
     left join lateral (
       -- A look-up for each: what "exists" makes of it may be a hash of all red tasks.
@@ -189,9 +181,7 @@ const matchStatement = (
     where p.id = ${project}`;
 };
 
-type MatchStatements = Record<"atOnce" | "waiting", ReturnType<typeof composeMatch>>;
-
-const composeMatch = (options: { mayWait: boolean; namesBase: boolean }) =>
+const composeMatch = (namesBase: boolean) =>
   compose<keyof MatchParameters<string>, MatchRow>((sql, given) =>
     matchStatement(
       sql,
@@ -209,14 +199,12 @@ const composeMatch = (options: { mayWait: boolean; namesBase: boolean }) =>
         areUntrusted: given("areUntrusted"),
         times: given("times"),
       },
-      options,
+      namesBase,
     ),
   );
 /** The plan of a statement with a base is twice as large, so other reports do without. */
-const [MATCH, MATCH_WITH_BASE] = [false, true].map((namesBase) => ({
-  atOnce: composeMatch({ mayWait: false, namesBase }),
-  waiting: composeMatch({ mayWait: true, namesBase }),
-})) as [MatchStatements, MatchStatements];
+const MATCH = composeMatch(false);
+const MATCH_WITH_BASE = composeMatch(true);
 
 /**
  * All that reports meet when they arrive, in one round trip: the execution of each with its id or key, see `BuildName`, and what
@@ -226,7 +214,6 @@ export async function matchExecutions(
   sql: Tx,
   projectId: string,
   queries: readonly ExecutionQuery[],
-  { mayWait }: { mayWait: boolean },
 ): Promise<ExecutionMatch[]> {
   const parameters: MatchParameters<string> = {
     project: projectId,
@@ -244,27 +231,13 @@ export async function matchExecutions(
     times: toTextArray(queries.map(({ now }) => now.toISOString())),
   };
   const namesBase = queries.some(({ baseBranch, baseCommit }) => baseBranch !== null || baseCommit !== null);
-  // Planning the statement would cost more than executing it. Both are sent at once; a transaction of the batch keeps its plans anyway.
-  const [, rows] = await Promise.all([
-    mayWait ? setKeepsPlans(sql, true).execute() : undefined,
-    (namesBase ? MATCH_WITH_BASE : MATCH)[mayWait ? "waiting" : "atOnce"](sql, parameters),
-  ]);
+  const rows = await (namesBase ? MATCH_WITH_BASE : MATCH)(sql, parameters);
   return rows.map((row) => {
-    const {
-      freshId,
-      isBusy,
-      isUnclear,
-      namesake,
-      timeoutMinutes,
-      hasLiveBugs,
-      mayHaveRedTasks,
-      caseIndexVersion,
-      ...rest
-    } = row;
+    const { freshId, isGone, isUnclear, namesake, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, ...rest } = row;
     const { baselineId, defaultBranch } = rest;
     const execution = rest.id === null ? undefined : (rest as LockedExecution);
-    const ofProject = { defaultBranch, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, caseIndexVersion };
-    return { freshId, execution, isBusy, isUnclear, namesake, baselineId, ...ofProject };
+    const ofProject = { defaultBranch, timeoutMinutes, hasLiveBugs, mayHaveRedTasks };
+    return { freshId, execution, isGone, isUnclear, namesake, baselineId, ...ofProject };
   });
 }
 

@@ -7,7 +7,7 @@ import { deletePortion } from "../database/delete_portion.ts";
 /** A request that this server alone runs, until the claim is over. */
 export type RequestClaim = { teamId: string; scopeId: string; key: string; claim: string };
 
-type StoredAnswer = { status: number; contentType: string | null; body: string | null };
+export type StoredAnswer = { status: number; contentType: string | null; body: string | null };
 
 export type StoredRequest = StoredAnswer & {
   /** Hexadecimal, of the whole request. */

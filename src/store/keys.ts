@@ -4,7 +4,7 @@ import type { ApiKey, NamedKey, Scope } from "../schema/keys.ts";
 import { compose } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { deletePortion } from "../database/delete_portion.ts";
-import { lockOf, numberOf, takeLock, tryLocks, type AdvisoryLock } from "../database/locks.ts";
+import { lockOf, numberOf, takeLock, takeLocks, type AdvisoryLock } from "../database/locks.ts";
 
 export type LiveKey = {
   id: string;
@@ -36,63 +36,47 @@ export const selectKeyIsLive = async (sql: Sql, key: LiveKey): Promise<boolean> 
   (await sql`select from api_key k where k.team_id = ${key.teamId} and k.id = ${key.id} and ${isLiveKey(sql)}`)
     .length === 1;
 
-/**
- * In a transaction: whether the key is live, and it stays so until the end of the transaction, because a revocation
- * waits for the lock. That makes revocation exact: what commits, commits before it. Row locks alone know no turns: users
- * would never let go. Takes the other `locks` in the same round trip.
- */
-export const lockLiveKey = async (
-  sql: Tx,
-  key: Pick<LiveKey, "id" | "teamId">,
-  locks: readonly AdvisoryLock[] = [],
-): Promise<boolean> =>
-  (
-    await sql`
-      select from (
-        select pg_advisory_xact_lock_shared(${lockOf(sql, "key", key.id)})
-          ${locks.length === 0 ? sql`` : locks.map(([what, id]) => sql`, pg_advisory_xact_lock(${lockOf(sql, what, id)})`)}
-        offset 0) as turn, api_key k
-      where k.team_id = ${key.teamId} and k.id = ${key.id} and ${isLiveKey(sql)} for share of k`
-  ).length === 1;
-
-/** What one of several in a transaction needs: its key live, and its locks. */
-type Claimant = { key: LiveKey; locks: readonly AdvisoryLock[] };
-
-const LOCK_LIVE_KEYS = compose<
-  "teams" | "keys" | "locks" | "lockNumbers",
-  { live: string[] | null; held: number[] | null }
->(
+const LOCK_LIVE_KEYS = compose<"teams" | "keys" | "locks" | "lockNumbers", { id: string }>(
   (sql, given) => sql`
     with live as materialized (
       select k.id
-      from unnest(${given("teams")}::uuid[], ${given("keys")}::uuid[]) as asked (team_id, id)
+      from (
+        select team_id, id, pg_advisory_xact_lock_shared(${lockOf(sql, "key", sql`id`)}) as locked
+        from unnest(${given("teams")}::uuid[], ${given("keys")}::uuid[]) as asked (team_id, id) offset 0) asked
       cross join lateral (
-        select k.id
-        from (
-          select from (select) one
-          where pg_try_advisory_xact_lock_shared(${lockOf(sql, "key", sql`asked.id`)}) offset 0) as turn, api_key k
-        where k.team_id = asked.team_id and k.id = asked.id and ${isLiveKey(sql)} for share of k skip locked) k),
-    held as materialized (${tryLocks(sql, given("locks"), given("lockNumbers"))})
-    select (select json_agg(id) from live) as live, (select json_agg(place) from held) as held`,
+        select k.id from api_key k
+        where k.team_id = asked.team_id and k.id = asked.id and ${isLiveKey(sql)} for share of k) k),
+    locked as materialized (
+      select count(*) from (
+        ${takeLocks(sql, { ids: given("locks"), numbers: given("lockNumbers") }, sql`live`)}) one)
+    select live.id from live, locked`,
 );
 
+/** In a transaction: a key, and what it locks besides. */
+export type KeyLocks = { key: Pick<LiveKey, "id" | "teamId">; locks: readonly AdvisoryLock[] };
+
 /**
- * The same for several in one transaction, and nobody is waited for: which of them have their key and all their locks, which
- * they may share.
+ * In a transaction: the ids of those keys that are live, and they stay so until the end of the transaction, because a
+ * revocation waits for the lock. That makes revocation exact: what commits, commits before it. Row locks alone know no
+ * turns: users would never let go. Takes the other `locks` in the same round trip, all in one order.
  */
-export const lockLiveKeysAtOnce = async <C extends Claimant>(sql: Tx, claimants: readonly C[]): Promise<Set<C>> => {
-  const keys = [...new Map(claimants.map(({ key }) => [key.id, key])).values()];
-  const locks = claimants.flatMap((claimant) => claimant.locks.map((lock) => ({ claimant, lock })));
-  const [row] = await LOCK_LIVE_KEYS(sql, {
+export const lockLiveKeys = async (sql: Tx, all: readonly KeyLocks[]): Promise<Set<string>> => {
+  const keys = [...new Map(all.map(({ key }) => [key.id, key])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const locks = [...new Map(all.flatMap(({ locks }) => locks.map((lock) => [lock.join(" "), lock]))).entries()]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, lock]) => lock);
+  const rows = await LOCK_LIVE_KEYS(sql, {
     teams: toTextArray(keys.map(({ teamId }) => teamId)),
     keys: toTextArray(keys.map(({ id }) => id)),
-    locks: toTextArray(locks.map(({ lock: [, id] }) => id)),
-    lockNumbers: toNumberArray(locks.map(({ lock }) => numberOf(lock))),
+    locks: toTextArray(locks.map(([, id]) => id)),
+    lockNumbers: toNumberArray(locks.map(numberOf)),
   });
-  const [live, held] = [new Set(row!.live), new Set(row!.held)];
-  const without = new Set(locks.flatMap(({ claimant }, index) => (held.has(index + 1) ? [] : [claimant])));
-  return new Set(claimants.filter((claimant) => live.has(claimant.key.id) && !without.has(claimant)));
+  return new Set(rows.map(({ id }) => id));
 };
+
+/** The same for one key. */
+export const lockLiveKey = async (sql: Tx, key: KeyLocks["key"]): Promise<boolean> =>
+  (await lockLiveKeys(sql, [{ key, locks: [] }])).size === 1;
 
 /** In a transaction: those who use the key end what they are at, and who comes then waits for the end of this. */
 const lockAgainstUse = (sql: Tx, id: string) => takeLock(sql, ["key", id]);

@@ -3,7 +3,6 @@
 import type { OnboardingPatch, SampleData, StepId } from "../schema/onboarding.ts";
 import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { takeLock } from "../database/locks.ts";
-import { renewCaseIndex } from "./case_index_version.ts";
 import { discardDays } from "./past_days.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
@@ -113,7 +112,6 @@ export async function deleteSample(sql: Tx, projectId: string): Promise<void> {
   await sql`delete from execution where project_id = ${projectId} and sample`;
   const cases = await sql<{ number: number }[]>`
     delete from test_case where project_id = ${projectId} and sample returning number`;
-  if (cases.length > 0) await renewCaseIndex(sql, projectId);
   const numbers = toNumberArray(cases.map(({ number }) => number));
   await sql`delete from case_health where project_id = ${projectId} and test_case = any(${numbers}::int[])`;
   await sql`delete from quarantine where project_id = ${projectId} and test_case = any(${numbers}::int[])`;

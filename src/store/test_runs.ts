@@ -216,14 +216,9 @@ type RunWithAttempts = RunRow & {
 
 /**
  * All runs of the locked executions of these tasks, ordered by id; those of the tasks themselves come with their attempts.
- * `isLocked`: and are locked, because their health is counted without the lock of their execution.
+ * Those are locked, because their health is counted without the lock of their execution.
  */
-export const selectRuns = (
-  sql: Tx,
-  projectId: string,
-  tasks: readonly TaskKey[],
-  { isLocked }: { isLocked: boolean },
-) => {
+export const selectRuns = (sql: Tx, projectId: string, tasks: readonly TaskKey[]) => {
   const given = sql`unnest(
     ${toTextArray(tasks.map(({ executionId }) => executionId))}::uuid[],
     ${toTextArray(tasks.map(({ taskSlug }) => taskSlug))}::text[]) as asked (execution_id, task_slug)`;
@@ -239,7 +234,7 @@ export const selectRuns = (
       select r.* from (select distinct * from ${given}) asked cross join lateral (
         select * from test_run
         where project_id = ${projectId} and execution_id = asked.execution_id and task_slug = asked.task_slug
-        ${isLocked ? sql`for no key update` : sql`offset 0`}) r)
+        for no key update) r)
     select ${detailColumns(sql)}, declared, started_at as "startedAt", case when is_own then ${attempts} end as attempts
     from (
       select *, true as is_own from own

@@ -12,7 +12,7 @@ import { type ArrivedAttachments, collectAttachments, type NamedFile } from "./c
 import { storeContents } from "./contents.ts";
 
 /** Files whose content is stored, and what is to be said about the others. */
-type StoredFiles = {
+export type StoredFiles = {
   files: readonly NamedFile[];
   warnings: readonly string[];
   /** Content that was stored for them. */

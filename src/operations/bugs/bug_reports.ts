@@ -25,7 +25,13 @@ import {
   updateBugReport,
   updateStatus,
 } from "../../store/bug_reports.ts";
-import { countCleanCases, insertBugCases, resetCleanCases, selectTestCasesById } from "../../store/bug_cases.ts";
+import {
+  countCleanCases,
+  insertBugCases,
+  resetCleanCases,
+  selectCasesOfBugsIn,
+  selectTestCasesById,
+} from "../../store/bug_cases.ts";
 import {
   type TrackedFailure,
   insertOccurrences,
@@ -53,8 +59,8 @@ export type TrackedRun = {
   onDefaultBranch: boolean;
   /** When the execution began, or the run ended where that was before: what failed before a bug was resolved is no regression. */
   startedAt: string;
-  /** It has just become complete and some bug is live, which it may resolve; a further attempt would count twice. */
-  mayResolve: boolean;
+  /** The test cases whose passes may resolve a bug; null: any; undefined: none. */
+  resolving: readonly number[] | null | undefined;
   /** Of the execution. */
   depth: number;
   /** When its bugs were seen; ISO 8601. */
@@ -88,26 +94,56 @@ export async function trackBugs(
     limits.length === 0 ? [] : await selectRunFailures(sql, projectId, limits),
     (row) => row.runId,
   );
-  const concerned = runs.filter(({ id, mayResolve }) => mayResolve || failures.has(id));
+  const concerned = runs.filter(({ id, resolving }) => resolving !== undefined || failures.has(id));
   if (concerned.length === 0) return found;
   await lockBugs(sql, projectId);
   const known = await findBugsByFingerprint(sql, projectId, [...failures.values()].flat());
-  // One after the other: a bug that the first one opens or resolves is known to the next one.
+  const tracked: Tracked = { occurrences: [], marks: [], events: [] };
+  // One after the other: a bug that the first one opens is known to the next one.
   for (const run of concerned) {
     const own = failures.get(run.id) ?? [];
-    const { touched, events } =
-      own.length === 0 ? { touched: [], events: [] } : await trackFailures(sql, projectId, run, own, known);
-    if (run.mayResolve)
-      for (const { id, status } of await countCleanCases(sql, projectId, run.id, run.seenAt))
-        events.push(
-          ...(await changeStatus(sql, projectId, {
-            ...{ id, from: status, to: "resolved", cause: "clean_runs", now: run.seenAt },
-          })),
-        );
-    if (!run.isMuted) await insertBugEvents(sql, projectId, events, run.depth);
+    const touched = own.length === 0 ? [] : await trackFailures(sql, projectId, run, own, { known, tracked });
     found.set(run.id, touched.slice(0, MAX_TOUCHED));
   }
+  await insertFingerprints(sql, projectId, tracked.marks, FINGERPRINT_VERSION);
+  if (tracked.occurrences.length > 0) await insertOccurrences(sql, projectId, tracked.occurrences);
+  await resolveClean(sql, projectId, concerned, tracked);
+  for (const [depth, own] of Map.groupBy(tracked.events, ({ run }) => run.depth))
+    await insertBugEvents(
+      sql,
+      projectId,
+      own.flatMap(({ run, event }) => (run.isMuted ? [] : event)),
+      depth,
+    );
   return found;
+}
+
+/** What is stored of the failures of all runs together. */
+type Tracked = {
+  occurrences: Occurrence[];
+  marks: BugMark[];
+  events: { run: TrackedRun; event: BugEvent }[];
+};
+
+/** After the occurrences were stored: counts what has passed, and resolves the bugs whose test cases passed often enough in a row. */
+async function resolveClean(
+  sql: Tx,
+  projectId: string,
+  runs: readonly TrackedRun[],
+  { events }: Tracked,
+): Promise<void> {
+  const resolving = runs.filter((run) => run.resolving !== undefined);
+  if (resolving.length === 0) return;
+  const unknown = resolving.flatMap(({ id, resolving }) => (resolving === null ? id : []));
+  const testCases = new Set([
+    ...resolving.flatMap(({ resolving }) => resolving ?? []),
+    ...(unknown.length === 0 ? [] : await selectCasesOfBugsIn(sql, projectId, unknown)),
+  ]);
+  const run = resolving.at(-1)!;
+  for (const { id, status } of await countCleanCases(sql, projectId, resolving, [...testCases])) {
+    const change: StatusChange = { id, from: status, to: "resolved", cause: "clean_runs", now: run.seenAt };
+    events.push(...(await changeStatus(sql, projectId, change)).map((event) => ({ run, event })));
+  }
 }
 
 async function trackFailures(
@@ -115,8 +151,8 @@ async function trackFailures(
   projectId: string,
   run: TrackedRun,
   failures: readonly TrackedFailure[],
-  known: BugsByFingerprint,
-): Promise<{ touched: TouchedBug[]; events: BugEvent[] }> {
+  { known, tracked }: { known: BugsByFingerprint; tracked: Tracked },
+): Promise<TouchedBug[]> {
   const now = run.seenAt;
   const {
     rule: ofRules = [],
@@ -133,9 +169,6 @@ async function trackFailures(
         ...(await groupByRule(sql, projectId, run, ofRules, known)),
       ];
   const touched = new Map<string, TouchedBug>();
-  const occurrences: Occurrence[] = [];
-  const marks: BugMark[] = [];
-  const events: BugEvent[] = [];
   let opened = 0;
   for (const group of groups) {
     if (!group.bug && (group.failures.every(({ isUnclear }) => isUnclear) || ++opened > MAX_OPENED)) continue;
@@ -143,18 +176,19 @@ async function trackFailures(
       ? await find(sql, projectId, run, group.bug, now)
       : await open(sql, projectId, run, group, now);
     const isQuarantined = group.failures.every((failure) => failure.isQuarantined);
-    events.push(...told.map((event) => ({ ...event, isQuarantined })));
+    tracked.events.push(...told.map((event) => ({ run, event: { ...event, isQuarantined } })));
     if (touched.get(change.id)?.change !== "regressed") touched.set(change.id, change);
-    marks.push(...group.marks.map((fingerprint) => ({ bugId: change.id, fingerprint })));
+    tracked.marks.push(...group.marks.map((fingerprint) => ({ bugId: change.id, fingerprint, now })));
     known.add(group.bug ?? toMatchedBug(change), group.marks);
     for (const { testCase, message } of group.failures)
-      occurrences.push({ bugId: change.id, testCase, message: message?.slice(0, 1_000).toWellFormed() ?? null });
+      tracked.occurrences.push({
+        ...{ run, bugId: change.id, testCase },
+        message: message?.slice(0, 1_000).toWellFormed() ?? null,
+      });
     // Several groups may be of one bug: the next one finds it as this one has left it.
     if (group.bug) group.bug.status = change.status;
   }
-  await insertFingerprints(sql, projectId, marks, { version: FINGERPRINT_VERSION, now });
-  if (occurrences.length > 0) await insertOccurrences(sql, projectId, run, occurrences);
-  return { touched: [...touched.values()], events };
+  return [...touched.values()];
 }
 
 const toMatchedBug = ({ id, number, title, status }: TouchedBug): MatchedBug => {
@@ -241,8 +275,8 @@ export async function openBug(
   { fingerprint, testCases = [], depth }: Opening,
 ): Promise<{ id: string; number: number }> {
   const opened = await insertBug(sql, projectId, bug);
-  const marks = fingerprint ? [{ bugId: opened.id, fingerprint }] : [];
-  await insertFingerprints(sql, projectId, marks, { version: FINGERPRINT_VERSION, now: bug.now });
+  const marks = fingerprint ? [{ bugId: opened.id, fingerprint, now: bug.now }] : [];
+  await insertFingerprints(sql, projectId, marks, FINGERPRINT_VERSION);
   const cases = testCases.map((testCase) => ({ bugId: opened.id, testCase }));
   await insertBugCases(sql, projectId, cases);
   const events = eventsOf(opened.id, { from: null, to: "open", cause: "opened" });

@@ -1,6 +1,6 @@
 /** Two weeks of a plausible project, for looking around before the first report of one's own. */
 
-import { takeReports } from "../ingest/ingest.ts";
+import { takeReport } from "../ingest/ingest.ts";
 import { prepareReport } from "../ingest/prepare.ts";
 import { resolveReport } from "../ingest/resolve.ts";
 import { toCase } from "../../reports/fields.ts";
@@ -122,8 +122,8 @@ export async function insertSampleData(sql: Tx, projectId: string, defaultBranch
       const prepared = prepareReport(projectId, content, parameters, digest);
       const numbers = await resolveReport(sql, (work) => work(sql), projectId, prepared, parameters);
       const incoming = { prepared, parameters, numbers, isMuted: true };
-      const { outputs } = await takeReports(sql, projectId, [incoming], { mayWait: true, now: at });
-      executionId = outputs[0]!.run.executionId;
+      const taken = await takeReport(sql, projectId, incoming, at);
+      executionId = taken.run.executionId;
     }
     executionIds.push(executionId!);
   }

@@ -143,7 +143,7 @@ testLinearity("rules", {
     },
   },
   "digest_table.ts": {
-    ...{ countOf: null, createDigestTable: null, createDigests: null, digestAt: null, isSame: null },
+    ...{ countOf: null, createDigestTable: null, createDigests: null, isSame: null, joinDigests: null },
     ...{ toDigests: null, toHex: null, toHexes: null },
   },
   "dotenv.ts": {

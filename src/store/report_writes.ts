@@ -1,4 +1,4 @@
-/** What a batch of reports stores, as one statement. */
+/** Writes the rows of reports, as one statement. */
 
 import { hasEnded } from "../rules/execution.ts";
 import type { NewEvent } from "../schema/events.ts";
@@ -29,7 +29,7 @@ import {
 } from "./test_runs.ts";
 
 /** What is to be stored, in any number. */
-export type IngestWrites = {
+export type ReportWrites = {
   newExecutions: UploadedExecution[];
   /** `endedAt` is when the execution had ended before; null: it had not. */
   changedExecutions: (ExecutionChange & { id: string; endedAt: string | null })[];
@@ -43,7 +43,7 @@ export type IngestWrites = {
   events: NewEvent[];
 };
 
-export const noWrites = (): IngestWrites => ({
+export const noWrites = (): ReportWrites => ({
   newExecutions: [],
   changedExecutions: [],
   newRuns: [],
@@ -56,7 +56,7 @@ export const noWrites = (): IngestWrites => ({
   events: [],
 });
 
-type Part = keyof IngestWrites;
+type Part = keyof ReportWrites;
 
 /** What is written for each part, by its parameters. */
 const STATEMENTS: { [P in Part]: (sql: Sql, projectId: Given, given: (name: string) => Given) => Fragment } = {
@@ -72,7 +72,7 @@ const STATEMENTS: { [P in Part]: (sql: Sql, projectId: Given, given: (name: stri
   events: (sql, projectId, given) => insertEventRows(sql, projectId, given("rows")),
 };
 
-const PARAMETERS: { [P in Part]: (rows: IngestWrites[P]) => Record<string, string> } = {
+const PARAMETERS: { [P in Part]: (rows: ReportWrites[P]) => Record<string, string> } = {
   newExecutions: (rows) => ({ rows: toExecutionRows(rows) }),
   changedExecutions: (rows) => ({ rows: toChangeRows(rows) }),
   newRuns: (rows) => ({ rows: toRows(rows) }),
@@ -114,7 +114,7 @@ const hasEndedOnPastDay = ({ status, startedAt, runCompletedAt }: UploadedExecut
  * In a transaction: one statement for all parts that there are, of which none sees what another one has written, and one for
  * each further portion of long details. What comes after it comes after all of it.
  */
-export async function storeIngest(sql: Tx, projectId: string, writes: IngestWrites): Promise<void> {
+export async function writeReports(sql: Tx, projectId: string, writes: ReportWrites): Promise<void> {
   const [details = [], ...furtherDetails] = portionsOfDetails(writes.details);
   const first = { ...writes, details };
   const parts = (Object.keys(STATEMENTS) as Part[]).filter((part) => first[part].length > 0);
