@@ -14,14 +14,14 @@ import { indexedTask } from "./task_runs.ts";
 /** A task of a rerun. */
 export type RerunTask = { buildId: string; executionId: string; taskSlug: string };
 
-/** Results of the build, as its earlier runs have left them, of test cases that did not run in a rerun. */
+/** Results that the earlier runs of the build left for test cases that did not run in a rerun. */
 export type EarlierResults = {
   /** Failed ones, ascending. */
   notRerun: number[];
   passed: number;
   /** Skipped ones that the rerun does not have. */
   skipped: number;
-  /** Those that the rerun has as skipped, and that ran before. */
+  /** Cases that were skipped in the rerun but ran before. */
   skippedHere: number;
 };
 

@@ -68,7 +68,7 @@ export const updateAccountName = async (sql: Sql, id: string, name: string): Pro
 export const updatePasswordHash = (sql: Tx, id: string, passwordHash: string | null) =>
   sql`update account set password_hash = ${passwordHash} where id = ${id}`;
 
-/** Who somebody is for an OpenID Connect provider. */
+/** A person's identity at an OpenID Connect provider. */
 export type OidcIdentity = { issuer: string; subject: string };
 
 export const selectAccountByIdentity = async (
@@ -164,7 +164,7 @@ export const insertInvitation = async (
   return invitation!;
 };
 
-/** Those that can still be used, newest first. */
+/** Returns the invitations that can still be used, newest first. */
 export const selectInvitations = (sql: Sql, teamId: string) => sql<Invitation[]>`
   select i.id, i.role, i.email, a.email as "createdBy", i.created_at as "createdAt", i.expires_at as "expiresAt"
   from invitation i join account a on a.id = i.created_by
@@ -192,7 +192,7 @@ export const lockInvitation = async (sql: Tx, digest: string): Promise<OpenInvit
 export const useInvitation = (sql: Tx, { teamId, id }: { teamId: string; id: string }) =>
   sql`update invitation set used_at = now() where team_id = ${teamId} and id = ${id}`;
 
-/** What was revoked; undefined when there is no such open one. */
+/** Returns the revoked invitation, or undefined if there is no open invitation with this id. */
 export const deleteInvitation = async (
   sql: Tx,
   teamId: string,

@@ -70,7 +70,7 @@ export const selectTargets = (
     left join lateral (select * from (${uploads}) u order by received_at desc, number desc limit 1) n on true`;
 };
 
-/** What an attachment is told apart by within its run. */
+/** The fields that distinguish an attachment from others of its run. */
 export type RunAttachment = { id: string; path: string; shard: number; attempt: number; sha256: string };
 
 export const selectAttachmentsOfRun = (sql: Sql, projectId: string, runId: string) => sql<RunAttachment[]>`
@@ -193,7 +193,7 @@ export const selectAttachmentsByIds = (sql: Sql, projectId: string, ids: readonl
   join attachment a on a.project_id = ${projectId} and a.id = wanted.id
   order by wanted.place`;
 
-/** Of the whole project; none or one. */
+/** Returns the newest attachment of the project, as a list of at most one row. */
 export const selectNewestAttachment = (sql: Sql, projectId: string) => sql<{ id: string }[]>`
   select id from attachment where project_id = ${projectId} order by id desc limit 1`;
 

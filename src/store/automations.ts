@@ -46,7 +46,7 @@ export const lockAutomation = async (sql: Tx, teamId: string, id: string): Promi
   (await sql`select from automation where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
 
 export type StoredAutomation = Pick<AutomationRow, "name" | "enabled" | "trigger" | "conditions" | "actions"> & {
-  /** Of a schedule that is enabled. */
+  /** Null unless the automation has a schedule and is enabled. */
   nextRunAt: string | null;
 };
 
@@ -159,7 +159,7 @@ export const deleteOldAutomationRuns = (sql: Sql, skippedDays: number, days: num
 
 export type TeamProject = { id: string; name: string; defaultBranch: string };
 
-/** Of the team; of these only, if there are any. */
+/** Returns the projects of the team, restricted to `ids` if there are any. */
 export const selectTeamProjects = async (
   sql: Sql,
   teamId: string,
@@ -206,7 +206,7 @@ export async function selectFailedCases(
   };
 }
 
-/** What has happened in a project since then. */
+/** Returns what happened in a project since `since`. */
 export const selectSummary = async (sql: Sql, projectId: string, since: string): Promise<ProjectSummary> => {
   const [row] = await sql<Omit<ProjectSummary, "since">[]>`
     select

@@ -1,4 +1,4 @@
-/** What executions and their runs are compared with. */
+/** Selects the baselines that executions and their runs are compared with. */
 
 import { executionsOfCommit } from "./commits.ts";
 import type { Given } from "../database/compose.ts";
@@ -13,7 +13,7 @@ const MAX_BUILDS = 200;
 const MAX_BUILDS_BEFORE = 100;
 /** Maximum number of runs of a task that the results of its baseline come from. */
 const MAX_RUNS = 20;
-/** So many green runs show that a test that none of them has was removed. */
+/** Number of green runs without a test after which the test counts as removed. */
 const GREEN_RUNS = 3;
 
 type Builds = { condition: Fragment; limit: number; columns?: Fragment };
@@ -35,13 +35,13 @@ const buildsOf = (
 /** Executions of the default branch, newest first. */
 export const onDefaultBranch = (sql: Sql, projectId: Given, condition: Fragment, limit: number): Fragment => {
   const own = { condition: sql`pull_request is null and ${condition}`, limit };
-  // Those that name no branch count as being on it: an index serves each, not both.
+  // Executions without a branch count as being on the default branch. Each part of the union uses an index of its own.
   const named = buildsOf(sql, projectId, sql`= (select default_branch from project where id = ${projectId})`, own);
   return sql`
     select id from (${named} union all ${buildsOf(sql, projectId, sql`is null`, own)}) either order by id desc limit ${limit}`;
 };
 
-/** What an execution says of its baseline. `id` is its own; `base` undefined: it names neither target branch nor base commit. */
+/** The fields of an execution that determine its baseline. `base` is undefined if it names neither target branch nor base commit. */
 export type BaselineQuery = {
   id: Given;
   branch: Given | null;

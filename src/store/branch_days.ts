@@ -19,7 +19,7 @@ export type DayFigures = {
 const textOf = (sql: Sql, day: Fragment) => sql`to_char(${day}, 'YYYY-MM-DD')`;
 const array = (sql: Sql, days: readonly string[]) => sql`${toTextArray(days)}::date[]`;
 
-/** Those of these days that are kept, in their order. */
+/** Returns the stored figures of these days, in the order of the days. */
 export const selectKeptDays = (sql: Sql, projectId: string, { branch, sample }: Branch, days: readonly string[]) =>
   sql<DayFigures[]>`
     select ${textOf(sql, sql`day`)} as day, executions, passed, p50_ms as "p50Ms", p95_ms as "p95Ms" from branch_day

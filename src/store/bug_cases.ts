@@ -56,7 +56,7 @@ export const selectOpenBugsOfCase = (sql: Sql, projectId: string, testCaseId: st
     and ${isLiveBug(sql, sql`b`)}
   order by b.number desc limit ${limit}`;
 
-/** Those of the test cases that are known to be flaky. */
+/** Returns the test cases that are known to be flaky. */
 export const selectFlakyCases = async (
   sql: Sql,
   projectId: string,
@@ -163,8 +163,8 @@ const BUGS_OF_CASES = compose<"project" | "testCases" | "isNeeded", { testCases:
 );
 
 /**
- * Those of these test cases, by their numbers, that live bugs have, and the lock of `lockBugs` unless another transaction has
- * it. It is taken if there are such cases, or `isNeeded`.
+ * Returns those of the test cases (by number) that live bugs have, and takes the lock of `lockBugs` if there are any or if `isNeeded`.
+ * `areHeld` is false if another transaction has the lock.
  */
 export const tryBugsOfCases = async (
   sql: Tx,

@@ -9,7 +9,7 @@ import { insertBugCases } from "./bug_cases.ts";
 
 export type Occurrence = { bugId: string; testCase: number; message: string | null };
 
-/** Of one run: each test case occurs once in a bug. The bugs' sums and last sightings follow. */
+/** Inserts the occurrences of one run, at most one per bug and test case, and updates the totals and last sightings of the bugs. */
 export async function insertOccurrences(
   sql: Tx,
   projectId: string,

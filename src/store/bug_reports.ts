@@ -16,10 +16,10 @@ import { isOwnedBy, ownersOfBug } from "./owners.ts";
 import { isLiveBug } from "./predicates.ts";
 import { fingerprintText, telling } from "./bug_fingerprints.ts";
 
-/** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */
+/** Serialises everything that opens, reopens, resolves or merges bugs of a project, so numbers have no gaps and a bug regresses once. */
 export const lockBugs = (sql: Tx, projectId: string) => takeLock(sql, ["bugs", projectId]);
-/** A bug of many test cases has one for each. */
-const MAX_GROUPING = 100;
+/** Maximum number of fingerprints in the details of a bug. A bug of many test cases has one for each. */
+const MAX_FINGERPRINTS = 100;
 
 const columns = (sql: Sql) => sql`
   b.id, b.number, b.title, b.description, b.status, b.severity, b.source,
@@ -127,7 +127,7 @@ export async function selectBugReports(sql: Sql, projectId: string, query: BugRe
           : sql`and position(lower(${query.q}) in lower(b.title || ' ' || b.description)) > 0`
       }
     order by ${order(key)} limit ${enough})`;
-  // Of each status the first, which an index has in order: of all at once they would be sorted.
+  // Reads each status separately, in the order of an index. One query over all statuses would have to sort.
   const [first, ...others] = query.status ?? (sort === "newest" ? [undefined] : STATUSES);
   const all = others.reduce((before, status) => sql`${before} union all ${firstOf(status)}`, firstOf(first));
   const rows = await sql<(Flat<BugReport> & { key: string })[]>`
@@ -137,16 +137,16 @@ export async function selectBugReports(sql: Sql, projectId: string, query: BugRe
   return rows.map(unflagged);
 }
 
-const LOOKED_AT = 50;
+const MAX_OPEN_BUGS_READ = 50;
 
 export type RegressedBug = Pick<BugReport, "id" | "number" | "title" | "occurrences" | "assignee" | "lastSeenAt">;
 
-/** Of the open ones that were seen last, those that came back, at most `limit`; the last seen first. */
+/** Returns those of the most recently seen open bugs that are regressions, at most `limit`, the last seen first. */
 export const selectRegressedBugs = (sql: Sql, projectId: string, limit: number) => sql<RegressedBug[]>`
   select id, number, title, occurrences, assignee, last_seen_at as "lastSeenAt" from (
     select *, ${sql.unsafe(SORT_KEYS.lastSeenAt.key)} as key from bug_report b
     where project_id = ${projectId} and merged_into is null and status = 'open'
-    order by key desc, number desc limit ${LOOKED_AT}::int) b
+    order by key desc, number desc limit ${MAX_OPEN_BUGS_READ}::int) b
   where regressed order by key desc, number desc limit ${limit}::int`;
 
 export async function selectBugReport(sql: Sql, projectId: string, id: string): Promise<BugReportDetail | undefined> {
@@ -156,7 +156,7 @@ export async function selectBugReport(sql: Sql, projectId: string, id: string): 
         'kind', f.kind, 'exceptionType', f.exception_type, 'message', f.message, 'frames', f.frames, 'test', f.test)
         order by ${telling(sql)}), '[]')
         from (select * from bug_fingerprint f where f.project_id = b.project_id and f.bug_report_id = b.id
-          order by ${telling(sql)} limit ${MAX_GROUPING}) f) as grouping,
+          order by ${telling(sql)} limit ${MAX_FINGERPRINTS}) f) as grouping,
       (select coalesce(json_agg(json_build_object('from', c.from_status, 'to', c.to_status, 'cause', c.cause,
         'changedAt', ${toJsonTime(sql, sql`c.changed_at`)}) order by c.id), '[]')
         from bug_change c where c.project_id = b.project_id and c.bug_report_id = b.id) as history

@@ -1,4 +1,4 @@
-/** What tells that a test case is still known by the number that it had. */
+/** The version that cached numbers of test cases are valid for. */
 
 import type { Given } from "../database/compose.ts";
 import type { Fragment, Sql, Tx } from "../database/connect.ts";

@@ -81,7 +81,7 @@ export const selectOtherCounts = async (
   return { ...countStatuses(row!.statuses ?? ""), quarantined: row!.quarantined };
 };
 
-/** Those of these test cases, by their numbers, that are quarantined now. */
+/** Returns those of the test cases (by number) that are quarantined now. */
 export const selectQuarantined = async (
   sql: Sql,
   projectId: string,
@@ -108,7 +108,7 @@ export type CaseDetail = {
   cause: string | null;
 };
 
-/** Of an attempt of a run. */
+/** The details of a case in one attempt of a run. */
 export type RunDetail = CaseDetail & {
   runId: string;
   attempt: number;

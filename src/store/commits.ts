@@ -4,7 +4,7 @@ import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
-/** What begins with it, in words that the index of `lower(commit)` understands. A hash has no g. */
+/** A condition: the commit begins with `start`. It is written so that the index of `lower(commit)` serves it; a hash has no "g". */
 export const beginsWith = (sql: Sql, start: Fragment): Fragment =>
   sql`lower(commit) ~>=~ ${start} and lower(commit) ~<~ (${start} || 'g')`;
 

@@ -1,4 +1,4 @@
-/** What has changed between an execution and its baseline, case by case. */
+/** The differences between an execution and its baseline, case by case. */
 
 import type { Blamed } from "../rules/blame.ts";
 import type { Blame } from "../schema/failures.ts";

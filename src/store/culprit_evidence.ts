@@ -36,7 +36,7 @@ export type SearchedCase = {
   file: string | null;
   owners: string[];
   isFlaky: boolean;
-  /** Of its last results on sound code those that failed by themselves. */
+  /** Number of its recent results on sound code that failed without a cause in the code. */
   flakeFailures: number;
   flakeResults: number;
 };

@@ -49,9 +49,9 @@ export type NewDelivery = {
   /** The project that it is about; undefined: it is about the team. */
   projectId?: string | undefined;
   notice: Notification;
-  /** What it sets the state of; undefined: it is news of its own. */
+  /** Identifies the external state that the delivery sets. Undefined if the delivery stands on its own. */
   stateKey?: string | undefined;
-  /** Null: whoever asks sends it himself. */
+  /** Null: the caller sends it. */
   due: "now" | null;
 };
 
@@ -239,7 +239,7 @@ export type DueDelivery = {
   attempts: DeliveryAttempt[];
 };
 
-/** What a newer delivery for the same has taken the place of is over. */
+/** Fails deliveries for which a newer one with the same state key exists. */
 export const failSuperseded = (sql: Sql, { teamId, id }: IntegrationClaim, attempt: DeliveryAttempt) => sql`
   update delivery d set status = 'failed', due_at = null,
     attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json

@@ -23,7 +23,7 @@ const due = (sql: Sql, teamId: Fragment, type: Fragment) => sql`
   case when exists (select from automation a where a.team_id = ${teamId} and ${waitsForEvent(sql, sql`a`, type)} and a.enabled)
     then ${thisMoment(sql)} end`;
 
-/** Of a project; `rows`: see `toEventRows`. */
+/** Inserts events of a project. `rows` comes from `toEventRows`. */
 export const insertEventRows = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into event (team_id, id, project_id, type, depth, data, execution_id, due_at)
   select p.team_id, e.id, p.id, e.type, e.depth, e.data, e."executionId", ${due(sql, sql`p.team_id`, sql`e.type`)}
@@ -39,7 +39,7 @@ export const toEventRows = (events: readonly NewEvent[]): string =>
     }),
   );
 
-/** Of a project; in the order given. */
+/** Inserts events of a project, in the given order. */
 export const insertEvents = (sql: Tx, projectId: string, events: readonly NewEvent[]) =>
   insertEventRows(sql, projectId, toEventRows(events));
 
@@ -54,7 +54,10 @@ export type BugEvent = { bugReportId: string; isQuarantined?: boolean } & (
   | { type: "bug_report.culprit_found"; culprit: CulpritData }
 );
 
-/** What the bugs are by now; where they last were on the default branch, since what others fail with is not their news. */
+/**
+ * Inserts events with the current state of the bugs. Their execution is the last one on the default branch that had the bug: failures on
+ * other branches are not events of the bug.
+ */
 export async function insertBugEvents(
   sql: Tx,
   projectId: string,
@@ -94,7 +97,7 @@ const caseDataOf = (sql: Sql, c: Fragment): Fragment => sql`
     'owner', ${firstOwnerOf(sql, c)}, 'owners', ${ownersJson(sql, c)}, 'flakeRate', round(coalesce(h.flake_rate, 0)::numeric, 4),
     'flakeFailures', coalesce(h.flake_failures, 0), 'flakeResults', ${flakeResultsOf(sql)})`;
 
-/** Of cases that have become flaky, or recovered, in a run; at most 100. */
+/** Inserts events for at most 100 cases that became flaky, or recovered, in a run. */
 export async function insertTurns(
   sql: Tx,
   projectId: string,
@@ -260,7 +263,7 @@ export async function insertRedTaskMessages(
   return row!.isNews;
 }
 
-/** What is too old to be asked for. */
+/** Deletes processed events that are older than the API returns. */
 export const deleteOldEvents = (sql: Sql, days: number) =>
   sql`delete from event where occurred_at < now() - interval '1 day' * ${days}::int and due_at is null`;
 

@@ -174,7 +174,7 @@ export const selectExecution = async (
   id: string,
 ): Promise<TimedExecutionRow | undefined> => (await selectWithTasks(sql, projectId, sql`select ${id}::uuid as id`))[0];
 
-/** What an execution is called by. */
+/** The fields that identify an execution to people. */
 export type ExecutionName = Pick<TimedExecutionRow, "id" | "key" | "number" | "branch" | "commit" | "createdAt">;
 
 /** By id; those that are gone are left out. */
@@ -237,7 +237,7 @@ export type ExecutionSummary = {
   taskStatuses: TaskStatus[];
   newFailures: number;
   unclearFailures: number;
-  /** Those that are why it is red; empty for an execution that is not. */
+  /** The tasks that make the execution red; empty if it is not red. */
   redTasks: TaskEnd[];
   /** Failed tests of the tasks that are an outage; 0: none of them is. */
   outageFailures: number;

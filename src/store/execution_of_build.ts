@@ -76,7 +76,7 @@ const lockOfBuild = (
 ): Fragment =>
   sql`${ofBuild(sql, projectId, { key, branch: queueRef ?? branch, commit, untrusted: String(untrusted), now: now.toISOString() })} for update`;
 
-/** What an upload says of its execution; neither id nor key: it is one of its own. */
+/** The fields of an upload that determine its execution. Without id and key, the upload gets an execution of its own. */
 export type ExecutionQuery = {
   /** The id that the execution gets if it is new. */
   freshId: string;
@@ -94,7 +94,7 @@ export type ExecutionQuery = {
   now: Date;
 };
 
-/** What an upload belongs to. */
+/** The execution that an upload belongs to, and what is known of its project. */
 export type ExecutionMatch = {
   freshId: string;
   /** Locked; undefined: it is to be inserted. */
@@ -103,10 +103,10 @@ export type ExecutionMatch = {
   isBusy: boolean;
   /** The upload does not name its commit, and several executions agree with it. */
   isUnclear: boolean;
-  /** Of what is to be inserted: the newest other build with its key, and what it is to be compared with. */
+  /** The newest other build with the same key, if the execution is new. */
   namesake: Pick<ExecutionRow, "branch" | "commit"> | null;
   baselineId: string | null;
-  /** Of the project. */
+  /** The default branch of the project. */
   defaultBranch: string;
   timeoutMinutes: number;
   /** Whether a run may resolve a bug. */
@@ -117,7 +117,7 @@ export type ExecutionMatch = {
   caseIndexVersion: string;
 };
 
-/** Of a left join. */
+/** A locked execution from a left join: all fields are null if there is none. */
 type LockedRow = { [Name in keyof Omit<LockedExecution, "defaultBranch">]: LockedExecution[Name] | null } & Pick<
   LockedExecution,
   "defaultBranch"
@@ -281,7 +281,7 @@ export const lockExecutionOfBuild = async (
   return execution;
 };
 
-/** Who holds it is the only one who begins an execution with this key. */
+/** The holder of this lock is the only one that can begin an execution with the key. */
 export const lockOfKey = (projectId: string, key: string): AdvisoryLock => ["execution", `${projectId} ${key}`];
 
 /** Until the end of the transaction nobody else begins an execution with this key. */

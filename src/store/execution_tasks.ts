@@ -17,7 +17,7 @@ export type TaskRow = {
   attempt: number;
   /** As announced. */
   shards: number;
-  /** Those that uploads have named. */
+  /** Shards that uploads have named. */
   namedShards: number[];
   passed: number;
   failed: number;
@@ -82,7 +82,7 @@ export const selectTasksWithReruns = (sql: Sql, projectId: string, buildId: stri
     where e.project_id = ${projectId} and e.build_id = ${buildId} and ${hasResult(sql, sql`r`)}
   ) r order by task_slug, execution_id desc`;
 
-/** What tasks that were open when their execution ended have become. */
+/** Stores the final state of tasks that were open when their execution ended. */
 export const updateOpenTasks = (
   sql: Tx,
   projectId: string,

@@ -57,7 +57,7 @@ export type LockedExecution = Omit<ExecutionRow, "tasks"> & {
   reruns: number;
   /** After so many failures what has not begun is cancelled. */
   failFast: number | null;
-  /** Of the project: what names no branch counts as being on it. */
+  /** The default branch of the project. An execution without a branch counts as being on it. */
   defaultBranch: string;
 };
 

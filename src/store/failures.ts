@@ -38,10 +38,10 @@ export type JudgedFailure = {
 /** PostgreSQL refuses numbers that are too small for its type. */
 const rounded = (share: number): number => Math.round(share * 1e6) / 1e6;
 
-/** So many failures of a run have this blame. */
+/** The number of failures of a run with this blame. */
 export type BlameCount = { runId: string; blame: Blame; number: number };
 
-/** What the project's gates do not forgive by its odds is unclear, whatever explains it best. */
+/** Inserts failures. An explained failure becomes unclear if the share of the change exceeds the project's gate share. */
 export const insertFailures = (
   sql: Tx,
   projectId: string,
@@ -70,7 +70,7 @@ export const insertFailures = (
     select run_id as "runId", blame, count(*)::int as number from stored group by 1, 2`;
 };
 
-/** What passed in the runs after a failed attempt: of one that matched an infrastructure rule nothing is left by now. */
+/** Inserts the cases that passed on retry in the runs. A failed attempt that matched an infrastructure rule is no longer stored. */
 export const insertFlakes = (sql: Tx, projectId: string, runIds: readonly string[]) => sql`
   insert into flake (project_id, run_id, test_case, cause)
   select ${projectId}, run.id, f.number, (
@@ -142,8 +142,8 @@ export const countFailures = async (
   return Object.fromEntries(rows.map(({ blame, number }) => [blame, number]));
 };
 
-/** So many of a case's results are looked at for the first of its failures in a row. */
-const STREAK = 100;
+/** Maximum number of results of a case that are searched for the first failure of the current streak. */
+const MAX_STREAK_RESULTS = 100;
 
 export type FailureRow = CaseRef & {
   blame: Blame | null;
@@ -168,7 +168,7 @@ export type FailureRow = CaseRef & {
   bugId: string | null;
 };
 
-/** What a build has to answer for comes first; of `failure f`. */
+/** Sorts `failure f` by blame: what the build is responsible for comes first. */
 export const rank = (sql: Sql) => sql`array_position(${toTextArray(BLAME_ORDER)}::text[], f.blame)`;
 
 /** A statement: what the failure `f` says. */
@@ -176,17 +176,17 @@ const detailOf = (sql: Sql, projectId: string, attempt: Fragment) => sql`
   select * from case_detail
   where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = ${attempt} offset 0`;
 
-/** So many results stand beside a failure. */
-const BESIDE = 50;
-/** Characters. */
-const OUTPUT = 3_000;
+/** Maximum number of past results shown beside a failure. */
+const MAX_HISTORY_RESULTS = 50;
+/** Maximum characters of output shown beside a failure. */
+const MAX_OUTPUT_CHARS = 3_000;
 
 export type FailureEvidence = {
   runId: string;
   number: number;
   /** The end of what it printed. */
   output: string | null;
-  /** Of its last results up to this one a letter each as they are packed, oldest first; null where it is not deep. */
+  /** The last results up to this one, one packed letter each, oldest first. Null unless the failure is `deep`. */
   letters: string | null;
   sinceExecutionId: string | null;
   sinceCommit: string | null;
@@ -196,8 +196,8 @@ export type FailureEvidence = {
 };
 
 /**
- * What is told beside failures of an execution; the history, and the first of its failures in a row, only of those that are
- * `deep`. Their rows are read once for all cases that are packed together.
+ * Returns the context of failures of an execution. Only `deep` failures get a history and the first failure of the current streak. Rows are
+ * read once for all cases that are packed together.
  */
 export const selectFailureEvidence = (
   sql: Sql,
@@ -227,9 +227,9 @@ export const selectFailureEvidence = (
       select run_id, statuses, test_cases from (
         select run_id, statuses, test_cases from case_result
         where project_id = ${projectId} and block = k.block and run_id <= k.newest
-        order by run_id desc limit ${STREAK * ROWS_LOOKED_AT}) last
+        order by run_id desc limit ${MAX_STREAK_RESULTS * ROWS_LOOKED_AT}) last
       where test_cases[1] <= k.high and test_cases[cardinality(test_cases)] >= k.low and test_cases && k.numbers
-      order by run_id desc limit ${STREAK} * k.tasks
+      order by run_id desc limit ${MAX_STREAK_RESULTS} * k.tasks
     ) b cross join lateral (
       select r.execution_id, r.completed_at, e.commit, r.outage,
         e.id = ${executionId}
@@ -252,15 +252,15 @@ export const selectFailureEvidence = (
     -- The branch goes on where the line was.
     select *, count(*) filter (where letter in ('p', 'P')) over (
       partition by mine, number order by is_own desc, run_id desc) as passes
-    from seen where place <= ${STREAK} and (is_own or is_before) and not outage and letter in ('p', 'P', 'f', 'F')
+    from seen where place <= ${MAX_STREAK_RESULTS} and (is_own or is_before) and not outage and letter in ('p', 'P', 'f', 'F')
   )
-  select f.run_id as "runId", f.number, right(d.output, ${OUTPUT}) as output, h.letters,
+  select f.run_id as "runId", f.number, right(d.output, ${MAX_OUTPUT_CHARS}) as output, h.letters,
     s.execution_id as "sinceExecutionId", s.commit as "sinceCommit", s.completed_at as "sinceAt",
     g.commit as "goodCommit"
   from wanted f
   left join lateral (${detailOf(sql, projectId, sql`f.attempt`)}) d on true
   left join (
-    select mine, number, string_agg(letter, '' order by run_id) as letters from seen where place <= ${BESIDE} group by 1, 2
+    select mine, number, string_agg(letter, '' order by run_id) as letters from seen where place <= ${MAX_HISTORY_RESULTS} group by 1, 2
   ) h on h.mine = f.run_id and h.number = f.number
   left join (
     select distinct on (mine, number) mine, number, execution_id, commit, completed_at from streak where passes = 0

@@ -1,4 +1,4 @@
-/** What lists can be filtered by: the names in use. */
+/** The names in use that lists can be filtered by. */
 
 import type { Fragment, Sql } from "../database/connect.ts";
 import { readVariant } from "../rules/variants.ts";

@@ -1,4 +1,4 @@
-/** What gates decide by, and the decisions that uploads asked for. */
+/** The facts that gates decide by, and the decisions that uploads asked for. */
 
 import type { Absence } from "../rules/absent_tests.ts";
 import type { GatedBuild, GatedUpload } from "../rules/gate.ts";

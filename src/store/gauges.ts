@@ -1,4 +1,4 @@
-/** What waits in the database, for all servers together: figures for who watches over them. */
+/** Figures about pending work in the database, for all servers together. */
 
 import type { Database, Sql } from "../database/connect.ts";
 import { selectClockSkewMs } from "../database/diagnosis.ts";
@@ -13,11 +13,11 @@ export type Gauges = {
   /** By status; those that have ended in the last 5 minutes only. */
   leases: Record<string, number>;
   queueAge: Age;
-  /** What waits for a runner, by the labels that it asks for; of very many sets of labels those of most tasks. */
+  /** Tasks that wait for a runner, by the labels they require. If there are too many sets of labels, those with most tasks. */
   queue: { labels: string; waiting: number; age: number }[];
   /** Seen within 2 minutes. */
   runners: number;
-  /** Of these, as they told last. */
+  /** Free slots of these runners, as of their last heartbeat. */
   free: number;
   held: number;
   uncounted: number;
@@ -32,9 +32,9 @@ export type Gauges = {
   /** Connections to the database by state. */
   sessions: Record<string, number>;
   databaseBytes: number;
-  /** Of the last `assay backup`. */
+  /** Age of the last `assay backup`. */
   backupAge: Age;
-  /** What is deleted within a day, unless an administrator stops it: runs with results, attachments and executions. */
+  /** Runs with results, attachments and executions that retention deletes within a day unless an administrator stops it. */
   plannedDeletions: number;
 };
 

@@ -1,4 +1,4 @@
-/** What is remembered of a test case, read: what flaky, broken and new mean for statements over `case_health h`. */
+/** Conditions over `case_health h`: flaky, broken, new and removed test cases. */
 
 import { RATE_RESULTS } from "../rules/flakiness.ts";
 import { KNOWN_RUNS } from "../rules/health.ts";
@@ -14,7 +14,7 @@ export const isBroken = (sql: Sql): Fragment => sql`(
 /** As announced. */
 export const isFlaky = (sql: Sql): Fragment => sql`(h.flaky and not ${isRemoved(sql)})`;
 
-/** Of a case: in the order in which people look at it; that a broken one is flaky as well need not be told now. */
+/** The health of a case, the most urgent first: a broken case is shown as broken even if it is also flaky. */
 export const healthOf = (sql: Sql): Fragment => sql`
   case
     when ${isRemoved(sql)} then 'removed'
@@ -24,7 +24,7 @@ export const healthOf = (sql: Sql): Fragment => sql`
     else 'healthy'
   end`;
 
-/** What partial indexes need to be of use to those of one health. */
+/** Repeats the condition of a health so that its partial index is used. */
 export const healthHint = (sql: Sql, only: string | undefined): Fragment =>
   only === "flaky" ? sql`and ${isFlaky(sql)}` : only === "broken" ? sql`and ${isBroken(sql)}` : sql``;
 

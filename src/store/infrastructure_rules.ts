@@ -164,9 +164,9 @@ export type InfrastructureShare = {
   name: string;
   /** Failures of complete runs, without those of outages. */
   failures: number;
-  /** Those of them that matched a rule. */
+  /** The number of failures that matched a rule. */
   matched: number;
-  /** Those that matched, by day, such as 2026-01-31. */
+  /** The number of failures that matched a rule, by day such as 2026-01-31. */
   days: Record<string, number>;
 };
 

@@ -1,4 +1,4 @@
-/** What a batch of reports stores, as one statement. */
+/** Stores a batch of reports in one statement. */
 
 import { hasEnded } from "../rules/execution.ts";
 import type { NewEvent } from "../schema/events.ts";
@@ -28,7 +28,7 @@ import {
   updateTestRuns,
 } from "./test_runs.ts";
 
-/** What is to be stored, in any number. */
+/** The rows to store, any number of each. */
 export type IngestWrites = {
   newExecutions: UploadedExecution[];
   /** `endedAt` is when the execution had ended before; null: it had not. */
@@ -58,7 +58,7 @@ export const noWrites = (): IngestWrites => ({
 
 type Part = keyof IngestWrites;
 
-/** What is written for each part, by its parameters. */
+/** The statement of each part. */
 const STATEMENTS: { [P in Part]: (sql: Sql, projectId: Given, given: (name: string) => Given) => Fragment } = {
   newExecutions: (sql, projectId, given) => insertUploadedExecutions(sql, projectId, given("rows")),
   changedExecutions: (sql, projectId, given) => updateExecutions(sql, projectId, given("rows")),

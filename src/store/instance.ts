@@ -1,4 +1,4 @@
-/** What every server of one database must agree on. */
+/** Settings that all servers of one database share. */
 
 import { type Database, type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 

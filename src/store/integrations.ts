@@ -9,7 +9,7 @@ import { hasOwner } from "./predicates.ts";
 
 export type IntegrationRow = Omit<Integration, "actions" | "config" | "givenUp"> & {
   givenUp: number;
-  /** What of it is no secret. */
+  /** The config without its secrets. */
   config: Record<string, unknown>;
   sealed: Buffer;
 };
@@ -60,7 +60,7 @@ export const insertIntegration = (
   insert into integration (team_id, id, kind, name, enabled, config, sealed)
   values (${teamId}, ${id}, ${kind}, ${name}, ${enabled}, ${toJson(sql, config)}, ${sealed})`;
 
-/** Whoever changes or enables it has put it right: it starts without a past. */
+/** Updates or enables an integration, and clears its failures. */
 export const updateIntegration = (
   sql: Sql,
   teamId: string,

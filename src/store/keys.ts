@@ -55,7 +55,7 @@ export const lockLiveKey = async (
       where k.team_id = ${key.teamId} and k.id = ${key.id} and ${isLiveKey(sql)} for share of k`
   ).length === 1;
 
-/** What one of several in a transaction needs: its key live, and its locks. */
+/** A request in a shared transaction: its key must be live and its locks free. */
 export type Claimant = { key: LiveKey; locks: readonly AdvisoryLock[] };
 
 const LOCK_LIVE_KEYS = compose<
@@ -171,7 +171,7 @@ export const selectNamedKeys = (
     ${after === undefined ? sql`` : sql`and k.id < ${after}::uuid`} ${id === undefined ? sql`` : sql`and k.id = ${id}::uuid`}
   order by k.id desc limit ${limit + 1}`;
 
-/** Of all that the project ever had; null: none. */
+/** Returns the id of the newest named key that the project ever had, or null. */
 export const selectNewestNamedKeyId = async (sql: Sql, projectId: string): Promise<string | null> => {
   const [newest] = await sql<{ id: string }[]>`
     select k.id from api_key k where k.project_id = ${projectId} and ${isNamedKey(sql)} order by k.id desc limit 1`;
@@ -227,7 +227,7 @@ export type NewKeyRow = {
   digest: string;
   scope?: Scope;
   parentId?: string;
-  /** Of a CI job's key. */
+  /** The trust rule, for the key of a CI job. */
   trustRuleId?: string;
   /** An interval such as "30 days"; undefined: it does not expire, or as its parent. */
   expiresIn?: string | undefined;

@@ -5,7 +5,7 @@ import { inSeconds } from "../database/time_bounds.ts";
 import { isQuiet } from "./restored.ts";
 import { canRun, isHeld, isPaused } from "./runner_presence.ts";
 
-/** Who was handed a lease says so within this time, or never got it. */
+/** A runner confirms an offered lease within this time; otherwise the offer counts as lost. */
 const OFFER_SECONDS = 15;
 
 export type Asker = {
@@ -51,7 +51,7 @@ export type OfferedLease = {
   environmentId: string | null;
   /** Sealed, of the execution. */
   ownVariables: Buffer | null;
-  /** Of a rerun of what failed, which is one lease a task: the execution that it repeats. */
+  /** The execution that is repeated, for a rerun of failures, which has one lease per task. */
   repeats: string | null;
   probe: boolean;
 };

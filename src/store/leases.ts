@@ -14,7 +14,7 @@ import { canRun, isBlocked, isHeld, isOpen, isPresent, isSeen, offersTask } from
 /** How long a lease lasts without its runner being heard of: longer than a full window of the rate limit. */
 export const LEASE_SECONDS = 90;
 
-/** What a runner may take beyond the time of a task until it says that it has ended it. */
+/** Time that a runner may need beyond the timeout of a task to report its end. */
 const GRACE_SECONDS = 60;
 
 /** An expression: who was handed a run last; null: nobody. `run` is a test_run. */
@@ -69,7 +69,7 @@ export const insertLeases = (
     join execution e on e.project_id = r.project_id and e.id = r.execution_id`;
 };
 
-/** What a rerun of these tasks asks for: as they were planned before. */
+/** Returns the tasks for a rerun, as they were planned before. */
 export const selectPlannedTasks = async (
   sql: Sql,
   projectId: string,
@@ -152,7 +152,7 @@ export const renewLeases = (
   returning l.id, l.expires_at as "expiresAt", l.stop_reason as "stopReason", l.log_bytes as "logOffset",
     mine.stop_sent as "wasTold", coalesce(e.watched_until > now(), false) as "isWatched"`;
 
-/** Of a locked execution: those of its tasks that a runner has are at work, and so is it. */
+/** Marks the execution (locked) and the tasks that runners have as running. */
 export const startTasks = async (sql: Tx, projectId: string, executionId: string): Promise<void> => {
   await sql`
     update test_run r set status = 'running', started_at = coalesce(r.started_at, now())
@@ -185,7 +185,7 @@ export type HeldLease = {
   overtime: boolean;
   /** Its runner has said that it has it. */
   hasStarted: boolean;
-  /** Of a rerun of what failed: the execution that it repeats. */
+  /** The execution that is repeated, for a rerun of failures. */
   repeats: string | null;
   /** The runners that could not run this work, one entry for each time. */
   avoid: string[];
@@ -205,7 +205,7 @@ export const selectLease = async (sql: Sql, projectId: string, id: string): Prom
   return row;
 };
 
-/** Whoever changes the status of a lease has locked its execution before. */
+/** The status of a lease changes only while its execution is locked. */
 export const lockLease = async (sql: Tx, projectId: string, id: string): Promise<HeldLease | undefined> => {
   const [row] = await sql<HeldLease[]>`
     select ${columns(sql)} from lease where project_id = ${projectId} and id = ${id} for update`;
@@ -229,7 +229,7 @@ export const updateEndedLease = (
   where project_id = ${projectId} and id = ${id}
   returning concurrency_group is not null as "hasGroup"`;
 
-/** What the work of a lease was handed out as afterwards, of the latest lease; undefined: it was not. */
+/** Returns and locks the latest lease that repeats the work of this one; undefined if there is none. */
 export const selectSuccessor = async (
   sql: Tx,
   projectId: string,
@@ -250,8 +250,8 @@ export const requeueLease = (sql: Tx, projectId: string, id: string, { costs }: 
   from lease where project_id = ${projectId} and id = ${id}`;
 
 /**
- * Of a locked execution: what waits is cancelled, and runners are to end what they have; whether there was anything. Ids in
- * one order, as the renewals of runners lock them.
+ * Cancels the queued leases of a locked execution and tells runners to stop the others. Returns whether there were any. Leases are locked
+ * in ascending order of ids, like the renewals of runners, which prevents deadlocks.
  */
 export const stopLeases = async (sql: Tx, projectId: string, executionId: string, reason: string): Promise<boolean> => {
   const stopped = await sql`
@@ -266,12 +266,12 @@ export const stopLeases = async (sql: Tx, projectId: string, executionId: string
   return stopped.count > 0;
 };
 
-/** Of a locked execution that is to be deleted: what is open, in the order in which the renewals of runners lock it. */
+/** Locks the open leases of a locked execution that is to be deleted, in the order in which the renewals of runners lock them. */
 export const lockOpenLeases = (sql: Tx, projectId: string, executionId: string) => sql`
   select from lease l where project_id = ${projectId} and execution_id = ${executionId} and ${isOpen(sql, sql`l`)}
   order by id for update`;
 
-/** Of a locked execution of mode run: open tasks that no runner has or waits for, each with its last lease without a report. */
+/** Returns the open tasks of a locked execution of mode run without an open lease, each with its last lease that has no report. */
 export const selectTasksWithoutLease = (sql: Tx, projectId: string, executionId: string) => sql<TaskWithoutLease[]>`
   select r.task_slug as slug, r.attempt, r.verdict, last.status as "leaseStatus",
     coalesce(last.stop_reason, last.message) as reason
@@ -290,7 +290,7 @@ export type TaskWithoutLease = {
   reason: string | null;
 };
 
-/** Who is to be looked at next: its time is over, whatever the runner says of it. */
+/** Returns the next lease whose time is over, regardless of what its runner reports. */
 export const selectOverdueLease = async (
   sql: Sql,
 ): Promise<{ projectId: string; id: string; executionId: string } | undefined> => {

@@ -1,4 +1,4 @@
-/** What live streams tell: read once for all who watch a project, together with the keys that may see it. */
+/** Reads the data of live streams, once for all subscribers of a project, together with the keys that may see it. */
 
 import { atEvent, atLog, before, compare } from "../rules/stream_position.ts";
 import type { EventData, EventType } from "../schema/events.ts";
@@ -9,11 +9,11 @@ import { isLiveKey } from "./keys.ts";
 import { lastRunner } from "./leases.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
-/** So many events and parts of logs, and about so many bytes, are read at once. */
+/** Maximum number of events, and of parts of logs, read at once; PAGE_BYTES bounds their size approximately. */
 const PAGE = 500;
 const PAGE_BYTES = 524_288;
-/** Of a project, as many of those that have not ended are told live, the newest. */
-const OPEN_EXECUTIONS = 20;
+/** Maximum number of executions in progress per project in live streams, the newest. */
+const MAX_OPEN_EXECUTIONS = 20;
 
 /** In the statement that reads what they may see: what comes after a revocation is not seen without it. */
 const liveKeys = (sql: Sql, projectId: string): Fragment => sql`
@@ -33,7 +33,7 @@ const number = (sql: Sql, xact: number): Fragment => sql`${String(xact)}::text::
 
 export type NewsOptions = {
   after: Position;
-  /** Whose logs. */
+  /** The executions whose logs are read. */
   executionIds: readonly string[];
   /** Events of this one only. */
   executionId?: string | undefined;
@@ -54,7 +54,7 @@ type NewsRow = { xmin: string; now: number; keys: string[]; total: number | null
     }
 );
 
-/** What is final and comes after a position, in its order. */
+/** Returns events and logs after a position, in their order, from transactions that can no longer be preceded by others. */
 export async function selectLiveEvents(
   sql: Sql,
   projectId: string,
@@ -168,7 +168,7 @@ export async function selectLiveExecutions(
   const open = sql`
     union (select id from execution where project_id = ${projectId} and status in ('queued', 'running')
         and ${isTrustedBuild(sql, sql`execution`)}
-      order by id desc limit ${OPEN_EXECUTIONS})`;
+      order by id desc limit ${MAX_OPEN_EXECUTIONS})`;
   const [row] = await sql<(Omit<LiveRows, "xmax"> & { xmax: string })[]>`
     select ${ceiling(sql)}::text as xmax, ${liveKeys(sql, projectId)} as keys, (
       select coalesce(json_agg(json_build_object(

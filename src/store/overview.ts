@@ -61,7 +61,7 @@ export const selectBuild = async (sql: Sql, projectId: string, id: string): Prom
   return build;
 };
 
-/** What filters are offered: branches and environments of the newest executions. */
+/** Returns the options of the filters: branches and environments of the newest executions. */
 export const selectBuildOrigins = async (
   sql: Sql,
   projectId: string,

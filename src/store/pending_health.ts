@@ -55,7 +55,7 @@ export type PendingRun = CountedRun & {
   durationMs: number;
 };
 
-/** Of these, locked, in that order; a run that an upload is changing right now comes the next time. */
+/** Locks these runs, in that order. A run that an upload is changing right now is skipped until the next time. */
 export const lockPendingRuns = (sql: Tx, projectId: string, ids: readonly string[]) => sql<PendingRun[]>`
   select r.id, r.task_slug as "taskSlug", r.completed_at as "completedAt", r.outage,
     ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} and not ${isOvertaken(sql, projectId, { r: sql`r`, e: sql`e` })} as "onDefaultBranch", r.failed > 0 as "hasFailed",

@@ -50,7 +50,7 @@ export const storeComment = async (
   return row?.revision;
 };
 
-/** Those of the integrations that comment on pull requests, and whether they have commented on this one. */
+/** Returns those of the integrations that comment on pull requests, and whether they have commented on this one. */
 export const selectCommentators = (
   sql: Sql,
   { teamId, projectId, pullRequest }: Omit<CommentPlace, "integrationId">,

@@ -6,7 +6,7 @@ import { isUsable, onDefaultBranch } from "./baselines.ts";
 import { flakeResultsOf, isBroken, isKnownFlaky } from "./health.ts";
 import { isActiveQuarantine, isInCatalogue } from "./predicates.ts";
 
-/** What decides whether an automation may quarantine a test case, or release it. */
+/** The facts that decide whether an automation may quarantine or release a test case. */
 export type QuarantineSubject = {
   number: number;
   id: string;

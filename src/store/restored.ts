@@ -1,4 +1,4 @@
-/** What a restore does to the data of a backup, and how the quiet time after it ends. */
+/** Prepares restored data, and ends the quiet time after a restore. */
 
 import { type Fragment, type Sql, toJson, type Tx } from "../database/connect.ts";
 import { selectHasColumn } from "../database/relations.ts";
@@ -44,7 +44,7 @@ export async function updateBackedUp(sql: Sql, takenAt: string): Promise<void> {
   if (await selectHasColumn(sql, "instance", "backed_up_at")) await sql`update instance set backed_up_at = ${takenAt}`;
 }
 
-/** What grants access without a password. */
+/** Numbers of revoked credentials that grant access without a password. */
 export type RevokedCredentials = { keys: number; sessions: number; invitations: number; shares: number };
 
 /** Revokes all keys, ends all sessions, and removes all links for invitations, shares and the first account. */

@@ -71,7 +71,7 @@ async function deletePortion(sql: Tx, aged: AgedTable, rows: AgedRows): Promise<
   return count;
 }
 
-/** Of the projects that exist. */
+/** Returns the retention of all existing projects. */
 export const selectRetentions = (sql: Sql) => sql<
   { id: string; days: number | null; planned: Partial<Record<AgedKind, PlannedDeletion>> }[]
 >`
@@ -95,7 +95,7 @@ export async function planDeletion(sql: Sql, rows: AgedRows, days: number, begin
 export const deletePlan = (sql: Sql, { projectId, kind }: AgedRows) =>
   sql`delete from planned_deletion where project_id = ${projectId} and kind = ${kind}`;
 
-/** Of one project, or of all. */
+/** Returns the planned deletions of one project, or of all. */
 export const selectPlannedDeletions = (sql: Sql, projectId?: string) => sql<PlannedDeletionRow[]>`
   select d.project_id as "projectId", p.name as "projectName", d.kind, d.days, d.objects, d.before, d.begins_at as "beginsAt"
   from planned_deletion d join project p on p.id = d.project_id

@@ -23,7 +23,7 @@ type Packed = Pick<CountedBlock, "run" | "block" | "statuses"> & {
   explained: [testCase: number, letter: string][] | null;
 };
 
-/** Of each run at most `limit` blocks, those that follow the block `after`. */
+/** Returns at most `limit` blocks of each run, from the block after `after`. */
 export async function selectRunBlocks(
   sql: Sql,
   projectId: string,

@@ -46,14 +46,14 @@ export const upsertRunner = async (
   return row!.seen;
 };
 
-/** So many tasks in a row that it could not run pause a runner. */
+/** Number of consecutive tasks that a runner could not run after which it is paused. */
 const MAX_FAILURES = 3;
 
 const PAUSE_MINUTES = 10;
 
 /**
- * Of a lease that still has its runner: one more task that the runner could not run. A task that another runner could not run either says
- * nothing about a runner. Several in a row pause the runner for a while, unless no other one is there.
+ * Counts a task that the runner of this lease could not run. It does not count if another runner could not run the task either. After
+ * several in a row the runner is paused for a while, unless there is no other runner.
  */
 export const noteInfrastructureFailure = (sql: Tx, projectId: string, leaseId: string, message: string) => sql`
   with failed as (
@@ -103,14 +103,14 @@ export type TeamRunner = Omit<Runner, "leases"> & {
   projectName: string;
   /** It has asked for work lately. */
   isThere: boolean;
-  /** What it has been handed and has not ended; of many the first ones. */
+  /** The leases that the runner holds; the first ones if there are many. */
   leases: (Runner["leases"][number] & { execution: { key: string | null; number: number; branch: string | null } })[];
   held: number;
 };
 
 const MAX_SHOWN_LEASES = 8;
 
-/** Of the team's projects, by project and name; one row more than `limit`. */
+/** Returns the runners of the team's projects, by project and name; one row more than `limit`. */
 export const selectTeamRunners = (
   sql: Sql,
   teamId: string,
@@ -142,14 +142,14 @@ export type Waiting = {
   labels: string[];
   waiting: number;
   since: string;
-  /** Of many the first ones, by name. */
+  /** The first names, in alphabetical order, if there are many. */
   taskSlugs: string[];
   tasks: number;
-  /** Of those that wait: no runner that is there has the labels and takes the task. */
+  /** Number of waiting tasks for which no present runner has the labels and accepts the task. */
   unserved: number;
 };
 
-/** What waits in the team's projects, by the labels that it asks of a runner, what waits longest first; at most `limit`. */
+/** Returns the queue of the team's projects by required labels, longest waiting first, at most `limit`. */
 export const selectTeamQueue = (sql: Sql, teamId: string, limit: number) => sql<Waiting[]>`
   with waiting as materialized (
     select l.project_id, p.name as project, l.labels, l.task_slug, count(*)::int as waiting, min(l.queued_at) as since

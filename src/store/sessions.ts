@@ -10,7 +10,7 @@ const IDLE_DAYS = 14;
 export const SESSION_DAYS = 90;
 const SEEN_EVERY_MINUTES = 5;
 
-/** Who a session belongs to, and where he may go. */
+/** The account of a session, and its teams. */
 export type SessionOwner = {
   accountId: string;
   email: string;
@@ -65,7 +65,7 @@ export const insertSession = async (
   return id;
 };
 
-/** Those that have not ended, seen last first. */
+/** Returns the sessions that have not ended, last seen first. */
 export const selectSessions = (sql: Sql, accountId: string) => sql<Session[]>`
   select id, created_at as "createdAt", last_seen_at as "lastSeenAt", expires_at as "expiresAt",
     user_agent as "userAgent", address
@@ -88,7 +88,7 @@ export const deleteSessionByDigest = (sql: Sql, digest: string) =>
 export const deleteSessions = (sql: Sql, accountId: string, except: string | null) =>
   sql`delete from session where account_id = ${accountId} and id is distinct from ${except}::uuid`;
 
-/** Of an account, those seen last stay: nobody needs more. */
+/** Deletes all sessions of an account except the `keep` last seen. */
 export const deleteManySessions = (sql: Sql, accountId: string, keep: number) => sql`
   delete from session where account_id = ${accountId} and id in (
     select id from session where account_id = ${accountId} order by last_seen_at desc, id desc offset ${keep})`;

@@ -9,7 +9,7 @@ export const namedShards = (sql: Sql, run: Fragment): Fragment => sql`
     select coalesce(json_agg(distinct a.shard), '[]') from attempt a
     where a.project_id = ${run}.project_id and a.run_id = ${run}.id and a.shard > 0) end`;
 
-/** What is wrong with the latest uploads of a red run, as `Flaws` (rules/red_reason.ts); null for one that is not red. */
+/** Selects the problems of the latest uploads of a red run as `Flaws` (rules/red_reason.ts); null if the run is not red. */
 export const flaws = (sql: Sql, run: Fragment): Fragment => sql`
   case when ${run}.verdict = 'failed' then (
     select json_build_object('brokeOff', coalesce(bool_or(a.partial), false), 'standIns', count(a.exit_case),

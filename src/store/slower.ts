@@ -23,7 +23,7 @@ export type StoredDurations = {
   usualMs: number | null;
 };
 
-/** What is stored of how long test cases take on the default branch, by test_case.number. */
+/** Returns the stored durations of test cases on the default branch, by test_case.number. */
 export async function selectCaseDurations(
   sql: Sql,
   projectId: string,

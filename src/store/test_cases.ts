@@ -16,7 +16,7 @@ export type TestCaseRow = TestCase & {
   number: number;
   /** The owner was set by hand. */
   isOwnerSet: boolean;
-  /** What the list is sorted by, as a text of full precision; null when it is sorted by nothing. */
+  /** The sort key as text of full precision; null if the list is not sorted by a key. */
   key: string | null;
 };
 
@@ -120,7 +120,7 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
   const rest = await select(null, null, after && key === "" ? number : 0, limit + 1 - keyed.length, sort);
   return [...keyed, ...rest];
 
-  /** Those with the key, behind (`beyond`, `number`); or by number, where `without` leaves out those with that key. */
+  /** Selects cases with the sort key after (`beyond`, `number`), or by number, without cases that have the key of `without`. */
   async function select(
     by: TestCaseSort | null,
     beyond: string | null,
@@ -182,7 +182,7 @@ export const selectTestCase = async (sql: Sql, projectId: string, id: string): P
 
 export type TestCaseName = { number: number; id: string; suite: string; name: string };
 
-/** What those of these test cases are called that are there. */
+/** Returns the names of those of the test cases that exist. */
 export const selectTestCaseNames = (sql: Sql, projectId: string, ids: readonly string[]) => sql<TestCaseName[]>`
   select number, id, suite, name from test_case
   where project_id = ${projectId} and ${isInCatalogue(sql, sql`test_case`)} and number = any(${toNumberArray(ids.map(numberOfTestCase))}::int[])

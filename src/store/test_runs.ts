@@ -89,12 +89,12 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   status: TaskStatus;
   attempt: number;
   shards: number;
-  /** Those that uploads have named; none for a run that is not sharded. */
+  /** Shards that uploads have named; empty if the run is not sharded. */
   namedShards: number[];
   flaky: number;
   /** Wall time. */
   durationMs: number;
-  /** Of all shards and attempts together. */
+  /** Sum over all shards and attempts. */
   machineTimeMs: number;
   /** When the tests of its first attempts began; null: unknown. */
   testsStartedAt: string | null;
@@ -115,7 +115,7 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   /** Why it ended without a report, or without a whole one. */
   reason: string | null;
   flaws: Flaws | null;
-  /** Of a rerun: the test cases that failed in the build, and have no result here. */
+  /** Only for reruns: test cases that failed in the build and have no result here. */
   notRerun: number[];
   /** Tests of the baseline that did not run; null: all have run, or it is not complete, or there is no baseline. */
   absence: Absence | null;
@@ -147,7 +147,7 @@ export const selectTestRun = async (
   return run;
 };
 
-/** Of a task, whether anything has arrived for it or not. */
+/** Returns the id of the run of a task, whether anything was uploaded for it or not. */
 export const selectRunId = async (
   sql: Sql,
   projectId: string,

@@ -13,7 +13,7 @@ export type TrendRow = Figures & {
   /** null: all tasks together. */
   taskSlug: string | null;
   sample: boolean;
-  /** Of the task, or of all, on all days together. */
+  /** Total over all days, of the task or of all tasks. */
   total: number;
 };
 
