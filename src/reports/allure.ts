@@ -16,7 +16,7 @@ type AllureResult = {
 
 const STATUSES: Record<string, CaseStatus> = { passed: "passed", failed: "failed", broken: "failed" };
 
-/** What lies beside results and holds none: fixtures, and errors outside of tests. */
+/** Whether the file lies beside Allure results and holds none itself: fixtures, or errors outside of tests. */
 export const isAllureContainer = (json: unknown): boolean => {
   const { uuid, status, children, errors, attachments } = toFields(json);
   const isGlobal = uuid === undefined && Array.isArray(errors) && Array.isArray(attachments);
@@ -93,7 +93,7 @@ function toProperties(
   ].filter(([name, value]) => name !== "" && value !== "");
 }
 
-/** Those of the result and of its steps. */
+/** Collects the attachments of the result and of its steps. */
 function toWrittenAttachments(result: JsonObject): WrittenAttachment[] {
   const found: WrittenAttachment[] = [];
   const open = [result];

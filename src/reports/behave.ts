@@ -6,7 +6,7 @@ import { type CaseStatus, type Report, type ReportedCase, ReportError } from "./
 import { createCutter, type Cutter, firstLine, MAX_CASES, parseCount, toMs, tooManyCases } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
-/** Its features have a result, and no address. */
+/** Recognises behave's JSON: its features have a result, and no address. */
 export function isBehave(json: unknown): boolean {
   const feature = toFields(asList(json)[0]);
   const has = (key: string) => Object.hasOwn(feature, key);
@@ -140,7 +140,7 @@ function toProperties(...lists: string[][]): [string, string][] {
   return pairs;
 }
 
-/** What a step raised is its error in Python's own words, and an assertion a failure. */
+/** An error that Python raised has a traceback as its text; an assertion is a failure. */
 const toKind = (status: string, stack: string) =>
   status === "failed" && stack.startsWith("Traceback")
     ? toStepKind(true, status, stack)

@@ -1,4 +1,4 @@
-/** What the readers of JSON and XML share: values of any kind as texts, and a case from what a report says of it. */
+/** Code that the readers of JSON and XML share: converts values of any type to text, and the fields of a test case to a result. */
 
 import {
   type CaseName,
@@ -69,8 +69,8 @@ export function toEpochMs(time: unknown): number | null {
   return ms >= Date.UTC(2000) && ms < Date.UTC(2200) ? Math.round(ms) : null;
 }
 
-/** What a report says of a case; texts are clean, "" and null are "it does not say". */
-export type ToldCounts = {
+/** The fields of a test case as a report has them. Texts are clean; "" and null mean that the report does not have the field. */
+export type RawCase = {
   suite?: string | undefined;
   name: string;
   file?: string | null | undefined;
@@ -89,10 +89,10 @@ export type ToldCounts = {
 } & KnownNames;
 
 /** Cut to what is kept. */
-export function toCase(cutter: Cutter, told: ToldCounts): ReportedCase {
+export function toCase(cutter: Cutter, told: RawCase): ReportedCase {
   cutter.countCase();
   const attachments = told.attachments && cutter.attachments(told.attachments);
-  // Without spreads, which take longer than all the rest of it.
+  // Written without object spreads, which would take longer than the rest of the function.
   const result: ReportedCase = {
     suite: cutter.cut("suite", told.suite ?? ""),
     name: cutter.cut("name", told.name.trim() || "(no name)"),
@@ -127,7 +127,7 @@ export const FAULT = "(failure without a test case)";
 /** A failed case for what a report tells beside its test cases. */
 export function toFault(
   cutter: Cutter,
-  told: Omit<ToldCounts, "name" | "status" | "message"> & { name?: string; message: string },
+  told: Omit<RawCase, "name" | "status" | "message"> & { name?: string; message: string },
 ): ReportedCase {
   return toCase(cutter, { name: FAULT, kind: "error", ...told, status: "failed" });
 }

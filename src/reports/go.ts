@@ -18,7 +18,7 @@ import {
 type Test = {
   name: string;
   output: string;
-  /** What the line "--- PASS: …" says, for tests whose end is told nowhere else. */
+  /** The line "--- PASS: …", for tests whose end is reported nowhere else. */
   told: { status: CaseStatus; durationMs: number | null } | null;
   ends: CaseStatus[];
   unfinished: boolean;
@@ -113,7 +113,7 @@ function toEvent(line: string): JsonObject | null {
   return isObject(event) && typeof event.Action === "string" ? event : null;
 }
 
-/** What the compiler says of each package: as text before Go 1.24, as events since. */
+/** Collects the compiler's output for each package: as text before Go 1.24, as events since. */
 function createBuilds() {
   const outputs = new Map<string, string>();
   const failed = new Set<string>();
@@ -155,7 +155,7 @@ function enter(packages: Map<string, Package>, path: string): Package {
   return one;
 }
 
-/** How many tests this event adds. */
+/** Returns the number of tests that this event adds. */
 function readEvent(one: Package, event: JsonObject): number {
   const [action, name, output] = [asText(event.Action), asText(event.Test), asText(event.Output)];
   const end = Object.hasOwn(ENDS, action) ? ENDS[action]! : null;
@@ -192,7 +192,7 @@ function newTest(name: string): Test {
 
 function addOutput(test: Test, output: string): void {
   if (/^=== (?:RUN|PAUSE|CONT|NAME)\b/.test(output)) return;
-  // It follows on the same line where the test printed no line end, and then go 1.19 and before tell no end.
+  // The line may follow output without a line end. Go 1.19 and earlier then report no end event.
   const at = output.lastIndexOf("--- ");
   const [, word = "", name, seconds] =
     /^--- (PASS|FAIL|SKIP|BENCH): (.*) \((\d+\.\d+)s\)\s*$/.exec(output.slice(Math.max(at, 0))) ?? [];

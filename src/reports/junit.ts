@@ -169,7 +169,7 @@ function reenter(places: Place[], root: Node, depth: number): Place[] {
   });
 }
 
-/** What is in an element of which the next part holds more. */
+/** Returns the child lists of the elements that the next part continues. */
 function lastOf(root: Node, depth: number): Set<Node["children"]> {
   const found = new Set<Node["children"]>();
   for (let node: Node | undefined = root; node && found.size < depth; node = elementsOf(node).at(-1)) {
@@ -236,10 +236,10 @@ const CASES = new Set(["testcase"]);
 const PLACES = new Set(["testsuite", "testcase"]);
 const LEAVES = new Set([...SKIPS, ...OUTPUTS, ...PROPERTIES, ...RETRIES]);
 
-/** How many places are open while the children of a root are read. */
+/** Number of open elements while the children of a root are read. */
 const INSIDE_ROOT = 2;
 
-/** Without the second in which unittest ran it; a name that is a file of the test tool's settings is none. */
+/** Removes the time that unittest appends. Returns null for a name that is a settings file of the test tool. */
 function suiteName({ attributes: { name = "" } }: Node): string | null {
   const plain = name.trim().replace(/-\d{14}$/, "");
   return plain === "(empty)" || SETTINGS.test(plain) ? null : plain || null;
@@ -250,7 +250,7 @@ const SETTINGS = /^(?:\/|[a-z]:\\)[^\n]*\.(?:xml|dist|dll|exe|jar|csproj)$/i;
 function enter(node: Node, { suites, file, tally, isOwn }: Place, cutter: Cutter): Place {
   const { file: path, filepath } = node.attributes;
   const name = suiteName(node);
-  // What is kept of a path is bounded as a whole: a hundred nested suites with long names must not be repeated for each test case.
+  // Bounds the length of the whole path, so that nested suites with long names are not repeated in full for each test case.
   const room = MAX_NAME - suites.join(" > ").length;
   const suite = name && room > 3 ? cutter.cut("suite", name, room - 3) : null;
   // unittest writes file=".py" on its suites.
@@ -318,7 +318,7 @@ const unnamed = (
   ...{ suite: "", name: FAILED_TO_LOAD, file: null, line: null, status: "failed", kind, durationMs: null },
 });
 
-/** As long as several titles together. */
+/** Maximum length of several titles together. */
 const MAX_TITLES = 4 * MAX_NAME;
 
 function toNames(

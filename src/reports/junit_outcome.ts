@@ -23,7 +23,7 @@ export const SKIPS = new Set(["skipped", "skip", "ignored", "ignore", "disabled"
 export const OUTPUTS = new Set(["system-out", "system-err"]);
 export const PROPERTIES = new Set(["properties"]);
 const PROPERTY = new Set(["property"]);
-/** What says nothing about how a test has ended, or that it has passed. */
+/** Elements that say nothing about the outcome of a test, or that it passed. */
 const OTHERS = new Set([
   ...["testcase", "testsuite", "warning", "passed", "success", "properties", "property", "attachments", "attachment"],
   ...["categories", "category", "tags", "tag", "output", "stdout", "stderr", "log", "description", "steps", "step"],
@@ -119,7 +119,7 @@ export function childrenNamed(children: Node[], names: Set<string>): Node[] {
   return children.filter(({ name }) => names.has(localName(name)));
 }
 
-/** How many failures a case tells of, whatever they made of it; Qt counts what is logged, and tells of it in comments. */
+/** Counts the failure elements and texts of a case, regardless of its outcome. Qt writes logged messages as comments and counts them. */
 export function countFailureElements(node: Node): number {
   let count = 0;
   for (const child of node.children) {
@@ -165,7 +165,7 @@ export function toOutcome(attributes: Node["attributes"], failures: Node[], skip
   return PASSED;
 }
 
-/** What is written of a test and may say that it has not passed, in words that no tool is known to use. */
+/** Returns attributes and elements that may mean that the test did not pass, but that no known tool writes. */
 export function oddWords({ attributes, children }: Node): string[] {
   const words: string[] = [];
   for (const key of ["status", "result"]) {
@@ -196,7 +196,7 @@ export function textInside(node: Node): string {
   return trimLines(trace ? textOf(trace) : own);
 }
 
-/** Without blank lines around it; the first line keeps its indentation. */
+/** Removes blank lines around the text; the first line keeps its indentation. */
 function trimLines(text: string): string {
   return text.slice(text.lastIndexOf("\n", text.search(/\S/)) + 1).trimEnd();
 }
@@ -234,7 +234,7 @@ const markedProperties = (output: string): [string, string][] =>
 export const markedAttachments = (output: string): WrittenAttachment[] =>
   marksIn(output, "ATTACHMENT", MAX_ATTACHMENTS + 1).map((path) => ({ path }));
 
-/** Without the lines that only name attachments, which are shown as files. */
+/** Removes lines that only name attachments, because attachments are shown as files. */
 const withoutAttachmentLines = (output: string): string =>
   output.includes("[[ATTACHMENT|")
     ? output

@@ -14,7 +14,7 @@ export function isNative(json: unknown): boolean {
   return keys.length > 0 && keys.every((key) => Object.hasOwn(nativeReport.entries, key));
 }
 
-/** As strict as every body of the API: throws a ReportError that names the bad fields. */
+/** Validates as strictly as every body of the API: throws a ReportError that names the invalid fields. */
 export function readNative(json: unknown): Report {
   const { problems, report, cases } = validate(json);
   if (problems.length > MAX_PROBLEMS) problems.splice(MAX_PROBLEMS, problems.length, "and more");

@@ -114,7 +114,7 @@ const ERRORS: [field: string, at: string][] = [
   ["testScript", "test-script"],
 ];
 
-/** What failed outside of assertions; takes the failures that say the same out of `failures`. */
+/** Returns failures outside of assertions, and removes their duplicates from `failures`. */
 function readErrors(execution: JsonObject, failures: JsonObject[], place: Place, cutter: Cutter): ReportedCase[] {
   const cases: ReportedCase[] = [];
   for (const [field, at] of ERRORS) {

@@ -123,7 +123,7 @@ function toProperties(node: Node, { result = "", label = "" }: Node["attributes"
   ]);
   const outcome = label || (["Inconclusive", "Warning", "NotRunnable", "Ignored"].includes(result) ? result : "");
   return [...(outcome ? [["result", outcome] as [string, string]] : []), ...told].filter(
-    // What NUnit needs itself begins with an underscore.
+    // Names that begin with an underscore are NUnit's own.
     ([name, value]) => name !== "" && value !== "" && !name.startsWith("_"),
   );
 }

@@ -26,7 +26,7 @@ const BEGINNINGS: [kind: string, pattern: string][] = [
 ];
 const BEGINNING = new RegExp(`^(?:${BEGINNINGS.map(([kind, pattern]) => `(?<${kind}>${pattern})`).join("|")})`, "gm");
 
-/** What tells an event of JSON lines, by the kinds. */
+/** Patterns that recognise an event of JSON lines, by kind. */
 const EVENTS: [kind: string, pattern: RegExp][] = [
   ["go_json", /^\{.*"Action":"/],
   ["libtest", /^\{ ?"type": ?"(?:suite|test|bench)", ?"(?:event|name)":/],
@@ -72,7 +72,7 @@ export function recogniseSource(source: Source): { reader: Reader; source: Sourc
   return byText ? { reader: byText, source } : null;
 }
 
-/** Where a report begins in a text that no reader recognises: the line, counted from 1, and the title of its format. */
+/** Finds the beginning of a report in a text that no reader recognises: its line (from 1) and the title of its format. */
 export function findBeginning(text: string): { at: number; line: number; title: string } | null {
   const first = firstPiece(text);
   return first && { at: first.from, line: lineAt(text, first.from), title: first.reader.title };
@@ -182,7 +182,7 @@ function pieceAt(text: string, at: number, kind: string): Piece | null {
 const hasTap = (text: string): boolean =>
   /^[ \t]*(?:not )?ok\b/m.test(text) && /^[ \t]*(?:K?TAP version|1\.\.\d+|not ok\b)/m.test(text);
 
-/** How far a report goes at least. */
+/** Returns the minimum length of the report. */
 function minLength({ kind, source: { text, root, json, document } }: Piece): number {
   if (json !== undefined) return document?.end ?? text.length;
   if (kind === "prove") return Math.max(1, text.search(PROVE_RESULT));
@@ -190,7 +190,7 @@ function minLength({ kind, source: { text, root, json, document } }: Piece): num
   return end ? end.index + end[0].length : 1;
 }
 
-/** What the builds of tests print before their first event, which is part of the report. */
+/** Output of the build before the first event, which is part of the report. */
 const GO_BUILD = /^(?:# \S+(?: \[\S+\])?\n(?!#)|FAIL\t\S+ \[)/m;
 const BUILDS: Record<string, RegExp> = {
   go_json: GO_BUILD,
@@ -199,7 +199,7 @@ const BUILDS: Record<string, RegExp> = {
 };
 const MAX_GAP = 200_000;
 
-/** Where lines begin that begin a report of another kind; lines of one kind that follow each other count once. */
+/** Yields the positions of lines that begin a report of another kind. Consecutive lines of one kind count once. */
 function* beginnings(text: string, from: number, own: string): Generator<[number, string]> {
   let [last, before] = [own, from];
   const pattern = new RegExp(BEGINNING);

@@ -138,7 +138,7 @@ function toProperties(spec: JsonObject, test: JsonObject): [string, string][] {
   ].filter((pair): pair is [string, string] => pair[0] !== "" && pair[1] !== "");
 }
 
-/** What failed outside of all tests: a file that does not load, which lets no test run, a global set-up or teardown. */
+/** Reads a failure outside of all tests: a file that does not load, so no test runs, or a failed global setup or teardown. */
 function readFault(
   error: JsonObject,
   { globalSetup, globalTeardown }: JsonObject,

@@ -33,9 +33,9 @@ export function readReport(
       continue;
     }
     const text = naming(() => toText(plain));
-    // As a text it is there once more, and the tree of a large one takes several times as much.
+    // The text is a second copy, and the tree of a large one takes several times as much memory.
     file.bytes = NOTHING;
-    if (text !== null && text.length > LARGE_TEXT) Bun.gc(true);
+    if (text !== null && text.length > LARGE_TEXT_LENGTH) Bun.gc(true);
     const written = naming(() => sourceOf(text, plain));
     const { reader, source } = forced
       ? { reader: forced, source: written }
@@ -117,14 +117,14 @@ export function guessCases(files: readonly { bytes: Uint8Array }[]): number {
 
 const NOTHING = new Uint8Array();
 
-/** What a runner that died has left of its report. */
+/** The empty report that a killed runner leaves. */
 const EMPTY = emptyReport("empty", ["The report is empty"]);
 /** No file was sent, because there is none: the upload says why. */
 const ABSENT = emptyReport("empty");
 
 const isBlank = (bytes: Uint8Array): boolean => bytes.length < 1_000 && decode(bytes).trim() === "";
-/** From here on what has been read is given back at once, and not when the collector comes round to it. */
-const LARGE_TEXT = 32 * 2 ** 20;
+/** Above this length, memory that has been read is released immediately instead of at the next garbage collection. */
+const LARGE_TEXT_LENGTH = 32 * 2 ** 20;
 
 type Together = Exclude<Reader["read"], (source: Source) => Report>;
 

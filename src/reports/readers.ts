@@ -43,7 +43,7 @@ import { readXunit } from "./xunit.ts";
 import { needJson, type Source } from "./source.ts";
 
 export type Reader = {
-  /** What `format` is set to. */
+  /** The value of the parameter `format`. */
   name: string;
   title: string;
   recognise: (source: Source) => boolean;
@@ -169,7 +169,7 @@ export const READERS: Reader[] = [
   {
     name: "teamcity",
     title: "TeamCity service messages",
-    // To TAP they are comments, and to them it is output: what comes first is meant.
+    // Each format ignores the lines of the other, so the one that begins first is chosen.
     recognise: ({ root, text }) => {
       const first = root === null ? /^[^"\n]{0,100}##teamcity\[test[A-Z]/m.exec(text) : null;
       return first !== null && !isPlainTap(text.slice(0, first.index));

@@ -1,4 +1,4 @@
-/** What people upload by mistake, recognised so that the refusal can say what it is. */
+/** Recognises files that people upload by mistake, so that the error can name them. */
 
 import { headOf } from "./text.ts";
 
@@ -19,7 +19,7 @@ const MAGIC: [string, string][] = [
   ["SQLite format 3", "an SQLite database"],
 ];
 
-/** From the first bytes, before they are taken for text. */
+/** Recognises a file by its first bytes, before it is decoded as text. */
 export function binaryKind(bytes: Uint8Array): string | null {
   const head = headOf(bytes, 262);
   if (head.slice(257) === "ustar") return "a tar archive";

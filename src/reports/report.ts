@@ -15,7 +15,7 @@ export type ReportedCase = {
   kind: FailureKind | null;
   /** Passed, after at least one failure inside this very report. */
   flaky: boolean;
-  /** How often the case ran for this result, at least 1. */
+  /** Number of times the case ran for this result, at least 1. */
   attempts: number;
   /** Whole milliseconds, never negative. */
   durationMs: number | null;
@@ -27,7 +27,7 @@ export type ReportedCase = {
   attachments?: ReportAttachment[];
   /** Failed only because a case that it contains has failed. */
   isThroughChild?: boolean;
-  /** Its suite counts a flaky test, and its failures are listed one by one: it may have passed in the end. */
+  /** The suite counts a flaky test, and the failures of the case are listed one by one: it may have passed in the end. */
   isFlakyByCount?: boolean;
   /** The run of the tests that it is from, where a report holds several: the last one has the highest number. */
   round?: number;
@@ -36,14 +36,14 @@ export type ReportedCase = {
 /** A file that explains a result. At least one of `path` and `body` is set. */
 export type ReportAttachment = {
   name: string;
-  /** As the report writes it: absolute, or relative to some folder of the machine that ran the tests. */
+  /** The path as the report has it: absolute, or relative to some folder of the machine that ran the tests. */
   path: string | null;
   contentType: string | null;
   /** The content, where the report itself holds it. */
   body: Uint8Array | null;
 };
 
-/** What a test case is told apart by. */
+/** The fields that identify a test case. */
 export type CaseName = { suite: string; name: string; file: string | null };
 
 /** The names under which the test of a result may be stored already, beside its suite, name and file. */
@@ -77,7 +77,7 @@ export const erroredCase = (
   properties: null,
 });
 
-/** What a report says about the build it comes from; fills parameters that the upload leaves out. */
+/** Fields of the build that the report comes from. They fill parameters that the upload omits. */
 export type ReportContext = {
   branch?: string;
   commit?: string;
@@ -108,7 +108,7 @@ export type Report = {
   warnings: string[];
 };
 
-/** Of a runner that left nothing, or nothing in its file. */
+/** Creates the report of a runner that left no file, or an empty one. */
 export const emptyReport = (format: string, warnings: string[] = []): Report => ({
   format,
   suite: null,

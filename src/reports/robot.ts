@@ -23,7 +23,7 @@ type Node = Bun.XML.Node;
 type Suite = {
   path: string;
   file: string | null;
-  /** How many cases came before its own. */
+  /** Number of cases before those of the suite. */
   first: number;
   hasFailedTeardown: boolean;
 };
@@ -31,10 +31,10 @@ type Suite = {
 /** An element whose children are read from `next` on; `suite` is null in the root. */
 type Place = { children: Node["children"]; next: number; suite: Suite | null };
 
-/** What is told of the whole run. */
+/** State of the whole run. */
 type Run = {
   cases: ReportedCase[];
-  /** Of the cases, those that no failed teardown has reached yet. */
+  /** Indexes of the cases that no failed teardown has affected yet. */
   untouched: number[];
   /** Failed tests that the run was told not to mind, before version 4. */
   uncritical: number;
@@ -99,7 +99,7 @@ export function readRobot(parts: Iterable<XmlPart>): Report {
     countsOnly: null,
     partial: run.statistics === null,
     durationMs: status && timeOf(status),
-    // Its times are without a zone, of a machine that the report does not name.
+    // The times have no time zone, and the report does not name the machine.
     completedAt: null,
     context: {},
     warnings: [...warnings, ...cutter.warnings()],
@@ -233,7 +233,7 @@ const failedIn = (node: Node): Node | undefined =>
 
 const MAX_OUTPUT = 2 ** 20;
 
-/** What was logged, in its order. */
+/** Returns the log messages of a test, in order. */
 function toOutput(test: Node): string {
   const lines: string[] = [];
   let length = 0;

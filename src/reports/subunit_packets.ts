@@ -11,7 +11,7 @@ export type Packet = {
   tags: string[];
   mime: string;
   file: { name: string; bytes: Buffer } | null;
-  /** Where the next one begins. */
+  /** The offset of the next packet. */
   end: number;
 };
 
@@ -82,7 +82,7 @@ function isInCharacter(data: Buffer, at: number, text: number): boolean {
   return false;
 }
 
-/** What is wrong with the packet that begins there, or the packet. */
+/** Returns the packet at `start`, or a text that says what is wrong with it. */
 function readPacket(data: Buffer, start: number): Packet | string {
   if (start + 4 > data.length) return "a packet breaks off";
   const flags = data.readUInt16BE(start + 1);

@@ -20,7 +20,7 @@ import {
 /** A line "ok" or "not ok", and what is written below it. */
 type Point = {
   name: string;
-  /** As it is written, else 0. */
+  /** The number as written, else 0. */
   number: number;
   /** Without a directive. */
   ok: boolean;
@@ -34,7 +34,7 @@ type Point = {
   group: string;
   /** The file that a comment above it names. */
   file: string | null;
-  /** It opened a block, which has not been closed: what comes deeper is inside it. */
+  /** Whether the point opened a block that is not closed yet. Deeper lines are inside it. */
   opens: boolean;
   children: Point[];
 };
@@ -132,13 +132,13 @@ export function readTap(written: string): Report {
   };
 }
 
-/** What node, mocha, tape and Perl write at the end. */
+/** Lines that node, mocha, tape and Perl write at the end. */
 const TOTALS =
   /^(?:(?:Start|End) of .* tests$|(?:tests|suites|pass|fail|ok|cancelled|skipped|skip|todo|duration_ms) *[\d.]*$|Looks like you |time=[\d.]+m?s$)/;
 
 const MISMATCH = "(plan mismatch)";
 
-/** How the plans of a level, of which the outermost must have one, contradict its points; null when they do not. */
+/** Describes how the plans of a level contradict its points; null if they agree. The outermost level must have a plan. */
 function toMismatch({ plans, points, indent }: Level): string | null {
   const ran = points.length;
   if (plans.length === 0)
@@ -156,7 +156,7 @@ function toRepetition(plans: number[], points: Point[]): string | null {
     counts.set(number, (counts.get(number) ?? 0) + 1);
   }
   const longest = plans.reduce((most, plan) => Math.max(most, plan), 0);
-  // How many of the plans reach each number.
+  // The number of plans that include each number.
   const wanted = new Uint32Array(longest + 2);
   for (const plan of plans) wanted[plan]!++;
   for (let number = longest; number > 0; number--) wanted[number]! += wanted[number + 1]!;
@@ -169,7 +169,7 @@ function toRepetition(plans: number[], points: Point[]): string | null {
   return null;
 }
 
-/** What says that the end of a text is inside a subtest: a plan that is not kept there, or a block that is not closed. */
+/** Describes why the text ends inside a subtest (a plan that is not fulfilled, or a block that is not closed); null if it does not. */
 function toBreak(levels: Level[], endsInBrace: boolean): string | null {
   const inner = levels.slice(1);
   const opener = levels.at(-1)!.points.at(-1);
@@ -231,12 +231,12 @@ function toPoint(line: string, group: string): Point {
   };
 }
 
-/** How a program of the kernel's tests has ended. */
+/** The outcome of a program of the kernel's tests. */
 const KERNEL = /(?:^|\s)#\s*(exit=\d+|(?:TIMEOUT|ERROR|XPASS)\b.*)$/;
 
 const TAIL = /(?:^|\s)# ?(?:(?:time=|in )(\d+(?:\.\d+)?) ?(ms|s|sec)|timeout after \d+ ?s)$/;
 
-/** Of levels, each further in than the one before. */
+/** Finds the level with this indentation. Each level is indented further than the one before. */
 function levelAt(levels: Level[], indent: number): Level | undefined {
   let [from, to] = [0, levels.length];
   while (from < to) {
@@ -390,7 +390,7 @@ function dropTimes(points: Point[]): void {
   }
 }
 
-/** Where bats failed, before what it says of it. */
+/** The location of a failure in bats, which precedes its message. */
 const BATS_PLACE = /^\s*\((?:from|in) [^\n]* line \d+[,)]\n(?: *(?:from|in) [^\n]* line \d+[,)]\n){0,20}/;
 
 const TIMED_OUT = /\b(?:timeout of \d+ ?m?s exceeded|(?:timed out|timeout) (?:in|after) \d+ ?m?s|due to timeout)\b/i;

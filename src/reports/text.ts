@@ -4,7 +4,7 @@ import { isStorable, toStorable } from "../schema/fields.ts";
 import { type CaseStatus, type ReportAttachment, type ReportedCase, ReportError } from "./report.ts";
 
 export const MAX_CASES = 200_000;
-/** Of a run, however they are counted: what a column holds. */
+/** Maximum count of a run: the range of an integer column. */
 export const MAX_COUNT = 2 ** 31 - 1;
 export const MAX_NAME = 1_000;
 export const MAX_PROPERTIES = 50;
@@ -55,12 +55,12 @@ function encodingOf(bytes: Uint8Array): string {
   return /^(?:utf-?16|ucs-?2|iso-10646-ucs-2)/i.test(declared) ? "utf-8" : declared;
 }
 
-/** What `clean` looks at more closely: control characters, what is no character, and surrogates. */
+/** Characters that `clean` handles: control characters, noncharacters, and surrogates. */
 const ODD = /[\x00-\x08\x0b\x0c\x0e-\x1f\x9b\ud800-\udfff\ufffe\uffff]/;
 // Only sequences that end soon and on their line: an unterminated one must not eat the text after it, nor a "<".
 const ANSI = /(?:\x1b\[|\x9b)[\d:;?]{0,40}[@-~]|\x1b\][^\x07\x1b\n<]{0,2048}(?:\x07|\x1b\\)/g;
 
-/** Without terminal colours and control characters; NUL and lone surrogates, which cannot be stored, become U+FFFD. */
+/** Removes terminal colours and control characters. NUL and lone surrogates, which cannot be stored, become U+FFFD. */
 export function clean(text: string): string {
   if (!ODD.test(text)) return text;
   const plain = text.replace(ANSI, "").replace(/[\x01-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "");
@@ -93,8 +93,8 @@ export type WrittenAttachment = {
 /** The last part of a path. */
 const fileName = (path: string): string => /[^/\\]*$/.exec(path)![0];
 
-/** So many cases are read between two looks at the memory of the process, which may grow by so much before it is collected. */
-const CASES_PER_LOOK = 25_000;
+/** Number of cases between two checks of the memory of the process. Garbage is collected if it has grown by MAX_GROWTH_BYTES. */
+const CASES_PER_MEMORY_CHECK = 25_000;
 const MAX_GROWTH_BYTES = 96 * 2 ** 20;
 
 /** Cuts texts to the lengths that are kept and counts the cuts, for one warning of each kind. */
@@ -168,7 +168,7 @@ export function createCutter() {
     },
     /** For every test case: the collector alone lets the process grow to several times what a large report needs. */
     countCase(): void {
-      if (++cases % CASES_PER_LOOK !== 0) return;
+      if (++cases % CASES_PER_MEMORY_CHECK !== 0) return;
       const size = process.memoryUsage.rss();
       resident ??= size;
       if (size > resident + MAX_GROWTH_BYTES) Bun.gc(true);
@@ -189,7 +189,7 @@ export function createCutter() {
   };
 }
 
-/** Those of all attempts of a case; `undefined` when there are none. */
+/** Returns the attachments of all attempts of a case; undefined if there are none. */
 export function joinAttachments(attempts: readonly ReportedCase[]): ReportAttachment[] | undefined {
   const all = attempts.flatMap(({ attachments = [] }) => attachments);
   return all.length > 0 ? all.slice(0, MAX_ATTACHMENTS) : undefined;
@@ -205,7 +205,7 @@ export function toMs(ms: unknown): number | null {
   return typeof ms === "number" && ms >= 0 && ms <= MAX_MS ? Math.round(ms) : null;
 }
 
-/** From a number of seconds or its text: "1,234.567", "22.2s", "0,05", "4.5e-05"; else `null`, never 0 for unknown. */
+/** Parses a number of seconds or its text: "1,234.567", "22.2s", "0,05", "4.5e-05". Returns null for anything else, never 0. */
 export function msFromSeconds(text: unknown): number | null {
   if (typeof text === "number") return toMs(text * 1000);
   if (typeof text !== "string" || text.length > 40 || text.trim() === "") return null;

@@ -1,4 +1,4 @@
-/** What JUnit suites declare of themselves, compared with what has been found in them: totals, and failures of their own. */
+/** Compares the totals and failures that JUnit suites declare with the cases found in them. */
 
 import { FAULT } from "./fields.ts";
 import type { CaseStatus, ReportedCase } from "./report.ts";
@@ -6,24 +6,24 @@ import { cut, describeTotals, plural } from "./text.ts";
 
 type Counted = { tests: number; failed: number; skipped: number };
 
-/** What a suite declares, and what has been found in it. */
+/** The totals that a suite declares, and those found in it. */
 export type SuiteTotals = {
-  /** Of the suite around it, and of a root that of what is around all roots. */
+  /** The enclosing suite; for a root, the tally of everything around all roots. */
   outer: SuiteTotals | null;
   name: string;
   attributes: Record<string, string>;
   all: Counted;
-  /** Of the cases that are in no suite inside. */
+  /** Totals of the cases that are directly in the suite. */
   direct: Counted;
-  /** Of those, and of suites that are directly inside, each as one: what node counts. */
+  /** Totals of these cases, and of suites directly inside as one item each. Node counts this way. */
   items: Counted;
-  /** How many failures are told of: several of some cases, and some of cases that have not failed. */
+  /** Number of failures shown: a case may show several, also if it has not failed. */
   shown: number;
-  /** How many suites inside hold a failure. */
+  /** Number of failed suites inside. */
   red: number;
   /** Failures outside of any case. */
-  strays: { count: number; message: string; texts: string[] };
-  /** What node writes at the end: `<!-- fail 1 -->`. */
+  outsideFailures: { count: number; message: string; texts: string[] };
+  /** Failures that node counts in a comment at the end: `<!-- fail 1 -->`. */
   comments: number;
   /** Failures that the suites inside declare, by what each says of itself, or else what is found in it. */
   declaredInside: number;
@@ -33,7 +33,7 @@ export type SuiteTotals = {
   odd: ReportedCase[];
 };
 
-/** Without an outer one, of what is around all roots. */
+/** Creates the tally of a suite, or without `outer` that of everything around all roots. */
 export function createTally(
   attributes: SuiteTotals["attributes"],
   name: string,
@@ -48,7 +48,7 @@ export function createTally(
     items: { tests: 0, failed: 0, skipped: 0 },
     shown: 0,
     red: 0,
-    strays: { count: 0, message: "", texts: [] },
+    outsideFailures: { count: 0, message: "", texts: [] },
     comments: 0,
     declaredInside: 0,
     unshown: 0,
@@ -83,15 +83,16 @@ function settleOdd({ odd, all, direct, items, shown, outer }: SuiteTotals, decla
 
 /** A failure of the suite itself, outside of any case. */
 export function countStray(tally: SuiteTotals, message: string | null, text: string): void {
-  const { strays, all, direct, items } = tally;
-  strays.message ||= cut(message ?? "", MAX_STRAY);
-  if (strays.texts.length < MAX_STRAYS) strays.texts.push(cut(text || (message ?? ""), MAX_STRAY));
-  strays.count++;
+  const { outsideFailures, all, direct, items } = tally;
+  outsideFailures.message ||= cut(message ?? "", MAX_OUTSIDE_LENGTH);
+  if (outsideFailures.texts.length < MAX_OUTSIDE_FAILURES)
+    outsideFailures.texts.push(cut(text || (message ?? ""), MAX_OUTSIDE_LENGTH));
+  outsideFailures.count++;
   for (const counts of [all, direct, items]) counts.failed++;
   tally.shown++;
 }
 
-/** What node writes at the end of a report. */
+/** Reads the count that node writes in a comment at the end of a report. */
 export function countComment(tally: SuiteTotals, comment: string): void {
   const count = /^\s*(?:fail|cancelled) (\d{1,9})\s*$/.exec(comment)?.[1];
   if (count !== undefined) tally.comments += Number(count);
@@ -110,8 +111,8 @@ function countSuite(tally: SuiteTotals, inner: SuiteTotals): void {
 }
 
 /** Failures of one suite, and characters of each: more is not kept of a message or a stack. */
-const MAX_STRAYS = 100;
-const MAX_STRAY = 65_536;
+const MAX_OUTSIDE_FAILURES = 100;
+const MAX_OUTSIDE_LENGTH = 65_536;
 /** Suites. */
 const MAX_TOLD = 5;
 
@@ -208,13 +209,13 @@ type Fault = { name: string; message: string; stack: string };
 type FaultPlace = { suite: string; file: string | null };
 type PlacedFault = Fault & FaultPlace;
 
-/** What failed in a suite outside of its cases, and what it declares that nothing in it shows; counts them. */
+/** Returns and counts the failures of a suite outside of its cases, and those that it declares but no case shows. */
 function toFaults(tally: SuiteTotals, { failed }: Declared): Fault[] {
-  const { strays, all, comments } = tally;
+  const { outsideFailures, all, comments } = tally;
   const faults: Fault[] = [];
-  if (strays.count > 0) {
-    const stack = strays.texts.join("\n\n");
-    faults.push({ name: "(suite failed)", message: strays.message || "The suite failed", stack });
+  if (outsideFailures.count > 0) {
+    const stack = outsideFailures.texts.join("\n\n");
+    faults.push({ name: "(suite failed)", message: outsideFailures.message || "The suite failed", stack });
   }
   const declared = failed ?? 0;
   const missing = (what: string) => ({ name: FAULT, message: `${toSubject(tally)} ${what}`, stack: "" });

@@ -16,7 +16,7 @@ import { createUnknownResults, type UnknownResults } from "./unknown_results.ts"
 
 type Node = Bun.XML.Node;
 
-/** What a test definition tells of its method. */
+/** The method of a test definition. */
 type Definition = { className: string; storage: string };
 
 /** Throws a ReportError when there are too many cases. */
@@ -136,7 +136,7 @@ function toDuration(text: string | undefined): number | null {
   return toMs((((days * 24 + hours!) * 60 + minutes!) * 60 + seconds!) * 1000);
 }
 
-/** What a run tells of itself that no failed test shows: a crashed host, an outcome, a number of failures. */
+/** Returns failures of a run that no failed test shows: a crashed host, an outcome, a number of failures. */
 function readFaults(summary: Node, cases: ReportedCase[], cutter: Cutter): ReportedCase[] {
   const failed = cases.filter(({ status }) => status === "failed").length;
   const outcome = summary.attributes["outcome"] ?? "";

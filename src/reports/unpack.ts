@@ -62,7 +62,7 @@ function isWholeZstd(bytes: Uint8Array): boolean {
   return at === bytes.length;
 }
 
-/** Of each text, and of all texts of a report. */
+/** Maximum bytes of one text, and of all texts of a report. */
 const MAX_TEXT_BYTES = 8 * 2 ** 20;
 const MAX_TEXTS_BYTES = 64 * 2 ** 20;
 

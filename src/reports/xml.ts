@@ -7,9 +7,9 @@ import { clean, firstLine, lineAt, localName } from "./text.ts";
 /** A document of which a reader has made something. */
 export type XmlDocument<Result> = {
   result: Result;
-  /** Where the document broke and why, when only what comes before could be read. */
+  /** Location and reason of the syntax error, if only the part before it could be read. */
   broken: string | null;
-  /** How many characters had to be taken literally that XML wants escaped. */
+  /** Number of characters that should have been escaped. */
   mended: number;
   /** The first line of text that follows the document, which is left out: what a program printed at its end. */
   trailing: string | null;
@@ -18,7 +18,7 @@ export type XmlDocument<Result> = {
 export type XmlReading<Result> = {
   /** When the document is broken, it is read up to the last such element that is whole; null: then it is refused. */
   whole: string | null;
-  /** Which elements, by their names without prefix, may lie in several parts; undefined: there is one part. */
+  /** Whether elements of this name (without prefix) may be split over several parts. Undefined: there is one part. */
   isDivisible?: (name: string) => boolean;
   /** Which elements, by their names without prefix, may be further roots; undefined: there is one root. */
   isRoot?: (name: string) => boolean;
@@ -70,7 +70,7 @@ function tryRead<Result>(
   return readParts(divide(text, isDivisible, { part, isRoot, maxLevels }), read) ?? root;
 }
 
-/** What the parser says of a second root, and of the declaration before it. */
+/** Errors of the parser for a second root, and for the declaration before it. */
 const SEVERAL_ROOTS = /^only one root element|'<\?xml' is reserved/;
 
 /** `null` when a part is broken. */
@@ -78,13 +78,13 @@ function readParts<Result>(
   parts: Generator<XmlPart>,
   read: (parts: Iterable<XmlPart>) => Result,
 ): { result: Result } | null {
-  // Without `return`, so that the reader cannot end it by failing.
+  // The iterator has no `return`, so that the reader cannot end it by failing.
   const rest = { [Symbol.iterator]: () => ({ next: () => parts.next() }) };
   try {
     try {
       return { result: read(rest) };
     } catch (error) {
-      // What is wrong with the markup comes before what is wrong with the test cases, wherever it is.
+      // Errors in the markup take precedence over errors in the test cases, wherever they are.
       if (error instanceof ReportError) for (const _ of rest);
       throw error;
     }
@@ -108,7 +108,7 @@ function refuseExcess(text: string): void {
   for (let at = text.indexOf("<"); at !== -1;) {
     const later = text.lastIndexOf("<", at + MIN_EXCESS);
     if (later > at) at = later;
-    // It may be a tag that is quoted in a comment or in what a test has printed.
+    // It may be a tag that is quoted in a comment or in the output of a test.
     else if (excessOf(text, at) !== null) return refuseExcessOutside(text);
     else at = text.indexOf("<", at + MIN_EXCESS);
   }
@@ -125,7 +125,7 @@ function refuseExcessOutside(text: string): void {
   }
 }
 
-/** What the tag that begins there has too much of. */
+/** Describes the excess of the tag that begins at `at`; null if there is none. */
 function excessOf(text: string, at: number): string | null {
   const next = text.indexOf("<", at + 1);
   const end = next === -1 ? text.length : next;
@@ -178,11 +178,11 @@ const SIZES = {
   large: { characters: 32 * 2 ** 20, elements: 300_000 },
   part: { characters: 4 * 2 ** 20, elements: 100_000 },
 };
-/** Of a document that is read as one: ten for each of 200,000 test cases. */
+/** Maximum elements of a document that is read as a whole: ten for each of 200,000 test cases. */
 const MAX_ELEMENTS = 2_000_000;
 /** Each is parsed by itself. */
 const MAX_ROOTS = 10_000;
-/** What is repeated before every part. */
+/** Maximum length of the start tags that are repeated before every part. */
 const MAX_REPEATED = 65_536;
 
 function isLarge(text: string, { characters, elements }: typeof SIZES.large): boolean {
@@ -229,7 +229,7 @@ export function* divide(
   let head = "";
   let length = 0;
   let [from, elements, inside] = [0, 0, 0];
-  // Where the root began that is read now, where the one before has ended, and what has been given back.
+  // Offsets: start of the current root, end of the previous root, and end of the text whose memory has been released.
   let [begun, ended, relieved, roots, sections] = [0, -1, 0, 1, 0];
 
   const parse = (to: number): XmlPart => {
