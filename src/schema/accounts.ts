@@ -44,7 +44,7 @@ export const newPassword = v.pipe(
   v.check((value) => new Set(value).size > 3, "expected a password of more than three different characters"),
 );
 
-/** One that is tried: whatever it is, it takes its turn and looks like any wrong one. */
+/** A password for signing in. Every one is verified, so that malformed passwords are answered like wrong ones. */
 export const triedPassword = v.pipe(
   v.string(EXPECTED_PASSWORD),
   v.transform((value) => value.normalize("NFKC")),
@@ -57,7 +57,7 @@ export type NewAccount = v.InferOutput<typeof newAccount>;
 export const newInvitation = v.strictObject({ role, email: mayBeEmpty(email) });
 export type NewInvitation = v.InferOutput<typeof newInvitation>;
 
-/** Where a request comes from, for the list of sessions. */
+/** The client of a request, for the list of sessions. */
 export type Client = { address: string; userAgent: string | null };
 
 export type Member = { accountId: string; email: string; name: string; role: Role; lastSeenAt: string | null };
@@ -72,7 +72,7 @@ export type Session = {
   address: string | null;
 };
 
-/** One that waits: everything but its link. */
+/** An open invitation, without its link. */
 export type Invitation = {
   id: string;
   role: Role;

@@ -123,7 +123,7 @@ const actions = v.pipe(
   v.minLength(1, "expected a non-empty list"),
 );
 
-/** Which conditions an event can meet at all; others would never hold, or always. */
+/** The conditions that apply to each event; others would never or always hold. */
 export const CONDITIONS_OF: Record<EventType | "schedule", readonly (keyof Conditions)[]> = {
   "execution.completed": ["projects", "branches", "environments", "taskSlugs", "owners", "minFailed"],
   "execution.failed": ["projects", "branches", "environments", "taskSlugs", "owners", "minFailed"],
@@ -145,7 +145,7 @@ export const CONDITIONS_OF: Record<EventType | "schedule", readonly (keyof Condi
 const ANY: readonly ActionType[] = ["notify", "dispatch", "start_execution"];
 const ISSUES: readonly ActionType[] = [...ANY, "create_issue"];
 
-/** Which actions make sense of an event. */
+/** The actions that apply to each event. */
 export const ACTIONS_OF: Record<EventType | "schedule", readonly ActionType[]> = {
   "execution.completed": [...ISSUES, "set_commit_status", "open_bug_report", "rerun_failed"],
   "execution.failed": [...ISSUES, "set_commit_status", "open_bug_report", "rerun_failed"],

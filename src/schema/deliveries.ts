@@ -27,7 +27,7 @@ export const deliveryAttempt = v.strictObject({
 });
 export type DeliveryAttempt = v.InferOutput<typeof deliveryAttempt>;
 
-/** What an attempt says when nothing was sent, and why. */
+/** Returns an attempt in which nothing was sent, with the reason. */
 export const notSent = (now: Date, error: string): DeliveryAttempt => ({
   attemptedAt: now.toISOString(),
   statusCode: null,

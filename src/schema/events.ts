@@ -26,7 +26,7 @@ export type EventType = (typeof EVENT_TYPES)[number];
 
 export type CountsData = { passed: number; failed: number; skipped: number; total: number; flaky: number };
 
-/** Where an execution comes from. */
+/** The origin of an execution. */
 export type ExecutionData = {
   id: string;
   key: string | null;
@@ -94,7 +94,7 @@ export type VerificationData = {
   failed: number;
   /** The result in words. */
   statement: string;
-  /** It has ended a quarantine. */
+  /** Whether it ended a quarantine. */
   released: boolean;
 };
 
@@ -111,7 +111,7 @@ export type TestCaseData = {
   flakeResults: number;
 };
 
-/** What an event tells, as it was when it happened; which parts there are depends on its type. */
+/** The data of an event, as of when it happened. Its type determines which parts are present. */
 export type EventData = {
   execution?: ExecutionData & {
     /** The first ones, red tasks before others. */

@@ -10,10 +10,10 @@ import { pageQuery, pagination } from "./page.ts";
 import { onlyWith } from "./tags.ts";
 
 const BLAMES = ["new", "unclear", "flaky", "main", "still", "quarantined", "incident"] as const;
-/** As it is stored. */
+/** The blame as it is stored. */
 export type Blame = (typeof BLAMES)[number];
 export const EXPLANATION_KINDS = ["change", "flaky", "inherited", "outside"] as const;
-/** What the odds of a failure rest on, as it is stored. */
+/** The evidence for the odds of a failure, as it is stored. */
 export type OddsEvidence = {
   /** Failures in results of other builds, and those results. */
   failed: number;
@@ -35,7 +35,7 @@ export type OddsEvidence = {
    * in rows on the line that ended with a fix.
    */
   onlyIn: "line" | "pull requests" | "fixed rows" | null;
-  /** It was judged once more, when later builds failed alike. */
+  /** Whether it was judged again after later builds failed in the same way. */
   isSeenLater: boolean;
 };
 

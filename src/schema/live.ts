@@ -28,7 +28,7 @@ export type News = { position: Position } & (
       /** 0: the whole task. */
       shard: number;
       leaseId: string;
-      /** Of the first byte within the whole log. */
+      /** Offset of the first byte within the whole log. */
       offset: number;
       bytes: Uint8Array;
     }
@@ -52,14 +52,14 @@ export type LiveState = {
   execution: LiveExecution;
   executionVersion: number;
   tasks: Map<string, { task: LiveTask; version: number }>;
-  /** It has ended, and nothing runs for it any more. */
+  /** Whether it has ended, and no lease of it is open any more. */
   isOver: boolean;
-  /** What it was read from shows no transaction from this on. */
+  /** The snapshot that it was read from shows no transaction from this number on. */
   xmax: number;
   keys: string[];
 };
 
-/** What one reading of a project brings to all who watch it. */
+/** The result of one reading of a project, shared by all subscribers. */
 export type LiveReading = NewsPage & { from: Position };
 
 export type LiveWatch = {
@@ -73,7 +73,7 @@ export type LiveWatch = {
 export type Live = {
   /** `onKeys` is told the live keys of the project with every reading. */
   watch(projectId: string, executionId: string | undefined, onKeys: (keys: readonly string[]) => void): LiveWatch;
-  /** What comes after a position, for those who have fallen behind. */
+  /** Reads what follows a position, for subscribers that have fallen behind. */
   read(projectId: string, executionId: string | undefined, after: Position): Promise<NewsPage>;
   /** Before anything is read: where a stream begins that has come to `after`, and whether something is missing there. */
   enter(

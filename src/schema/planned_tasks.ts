@@ -14,7 +14,7 @@ export const taskLabel = described(
   "browser=chrome",
 );
 
-/** How many shards an execution may have in all. */
+/** Maximum total number of shards of an execution. */
 const MAX_SHARDS = 2_000;
 const EXPECTED_TASKS = `expected an array of task slugs, or objects with a "slug"`;
 
@@ -59,7 +59,7 @@ export type QueuedTask = PlannedTask & { priority?: number };
 
 /** A task as it may be given: by its slug alone, or with how it is to be run. */
 export const givenTask = v.union([slug, plannedTask], ({ input, issues }) => {
-  // Of an object the mistake within is told, of anything else what it should be.
+  // An object gets the error of its field; any other value gets the expected type.
   const isObject = typeof input === "object" && input !== null;
   const { success, issues: inner } = v.safeParse(isObject ? plannedTask : slug, input);
   if (success) return issues![0].message;

@@ -6,13 +6,13 @@ import { branchName, mayBeEmpty } from "./fields.ts";
 export const BADGE_KINDS = ["status", "tests"] as const;
 export type BadgeKind = (typeof BADGE_KINDS)[number];
 
-/** What a form of a badge says. */
+/** The form of a badge. */
 export const newBadge = v.strictObject({
   shows: v.picklist(BADGE_KINDS, `expected "status" or "tests"`),
   branch: v.pipe(mayBeEmpty(branchName), v.description("The branch; empty: the current default branch")),
 });
 
-/** What is to be shared. */
+/** The object to share. */
 export type NewShare =
   | { kind: "execution"; executionId: string }
   | { kind: "project" }
@@ -23,7 +23,7 @@ export type ShareKind = NewShare["kind"];
 export type Share = {
   id: string;
   kind: ShareKind;
-  /** Of kind execution, as are the next three. */
+  /** The execution fields are set only if `kind` is execution. */
   executionId: string | null;
   executionKey: string | null;
   executionNumber: number | null;
@@ -35,7 +35,7 @@ export type Share = {
   createdAt: string;
 };
 
-/** What an address leads to. */
+/** The target of a shared address. */
 export type SharedPlace = {
   kind: ShareKind;
   projectId: string;

@@ -50,7 +50,7 @@ export const tagFilter = mayBeEmpty(
   ),
 );
 
-/** As answered. */
+/** Tags in answers. */
 export const tags = described(
   v.array(v.string()),
   "The tags of this variant of the task, in alphabetical order; empty: it has none",

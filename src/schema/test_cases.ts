@@ -47,7 +47,7 @@ export const quarantine = v.strictObject({
   ),
 });
 
-/** How often a test fails by itself. */
+/** Figures on how often a test fails without a cause in the code. */
 export const flakeCounts = {
   flakeFailures: described(
     count,

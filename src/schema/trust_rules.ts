@@ -93,7 +93,7 @@ const common = {
   ),
 };
 
-/** What a form or the command line gives. `keys` is the text of a JSON Web Key Set. */
+/** The input of a form or of the command line. `keys` is the text of a JSON Web Key Set. */
 export const newTrustRule = v.pipe(
   v.variant(
     "kind",
