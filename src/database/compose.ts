@@ -2,7 +2,7 @@
 
 import type { Fragment, Sql } from "./connect.ts";
 
-/** What a statement is given, or an expression that it makes of its rows. */
+/** A parameter of a statement, or an expression over its rows. */
 export type Given = string | null | Fragment;
 
 /** A statement by its parameters, all of them texts. */

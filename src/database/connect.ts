@@ -39,13 +39,13 @@ export type Database = {
   openListener: OpenListener;
   /** Opens a connection outside of the pools for one long transaction that reads; to be ended by the caller. */
   openReader(): Sql;
-  /** How busy its pools are, by their names; what is not known of one is left out. */
+  /** The load of its pools by name. Figures that are not known are absent. */
   load(): Record<string, PoolLoad>;
-  /** What it was opened with: another thread opens connections of its own. */
+  /** The options it was opened with, so that another thread can open connections of its own. */
   connection: ConnectionOptions;
   /**
-   * To be called every second or so, until the database is closed. Ends connections that have fallen silent and answers how
-   * many, and replaces pools that hang although the database is there and answers their names.
+   * Call this about every second until the database is closed. It ends connections that have fallen silent and returns their number, and
+   * replaces pools that hang although the database is reachable and returns their names.
    */
   watch(): Promise<{ silent: number; replaced: string[] }>;
   close(): Promise<void>;
@@ -59,7 +59,7 @@ export type PoolLoad = {
   size: number;
   inUse?: number;
   waiting?: number;
-  /** How long what was sent last to see whether anything gets through has been waiting by now. */
+  /** How long the last probe of the pool has been waiting to be sent. */
   waitMs: number;
 };
 
@@ -82,7 +82,7 @@ export async function savepoint<T>(sql: Tx, work: (sql: Tx) => Promise<T>): Prom
     });
     return value;
   } catch (error) {
-    // Where the connection has died, going back fails as well, and says less.
+    // If the connection has died, the rollback fails as well, with a less useful error.
     throw cause ? cause.error : error;
   }
 }
@@ -230,7 +230,7 @@ export function connect(
   const ofFast = { statement_timeout: "5s", plan_cache_mode: "force_generic_plan" };
   const createFast = () => createWatchedPool({ open: () => openWatched({ max: 1 }, ofFast) });
   const [fast, keys, pages] = [createFast(), createFast(), createFast()];
-  const lanes = { statements: pool, transactions, "fast reads": fast, keys, pages };
+  const watchedPools = { statements: pool, transactions, "fast reads": fast, keys, pages };
   const silence = createSilenceWatch({
     ...silenceTimes,
     sessions: () => [...pools].flatMap(sessionsOf),
@@ -262,11 +262,11 @@ export function connect(
     connection: options,
     async watch() {
       const silent = await silence.look();
-      const looks = Object.entries(lanes).map(async ([name, lane]) => ((await lane.look()) ? [name] : []));
+      const looks = Object.entries(watchedPools).map(async ([name, one]) => ((await one.look()) ? [name] : []));
       return { silent, replaced: (await Promise.all(looks)).flat() };
     },
     async close() {
-      await Promise.all(Object.values(lanes).map((lane) => lane.close(5)));
+      await Promise.all(Object.values(watchedPools).map((one) => one.close(5)));
     },
   };
 }
@@ -284,7 +284,7 @@ const OUTAGES = new Set([
   ..."53100 53200 58030 40001".split(" "),
 ]);
 
-/** What an item can bring about by itself: the connection lives, and with a savepoint so does the transaction. */
+/** Errors that an item can cause by itself: the connection survives, and with a savepoint so does the transaction. */
 const TIMEOUTS = new Set(["57014", "55P03", "40P01", "40001"]);
 
 /** Whether a statement took too long, waited too long for a lock, or was ended for another transaction. */

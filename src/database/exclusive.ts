@@ -16,7 +16,7 @@ export type ExclusiveOptions = {
   what: string;
   /** Gets a message about each session that holds a lock. */
   say: (message: string) => void;
-  /** How often it is tried at most; without a limit by default. */
+  /** Maximum number of attempts; unlimited by default. */
   tries?: number;
 };
 
@@ -52,7 +52,7 @@ export async function withExclusiveLocks<T>(
 
 /** The sessions that hold a lock which `pid` waits for. */
 async function selectBlocking(sql: Sql, pid: number) {
-  // Without the statement, which may have a secret. A role sees nothing else of another role's session than its number.
+  // Excludes the statement, which may contain a secret. A role sees only the number of sessions of other roles.
   return await sql<{ pid: number; text: string }[]>`
     select pid, concat_ws(', ', 'session ' || pid || ' of ' || coalesce(nullif(application_name, ''), 'an unnamed program'),
       'user ' || usename, host(client_addr), state || ' for ' || extract(epoch from now() - state_change)::int || ' s') as text

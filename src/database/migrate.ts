@@ -29,7 +29,7 @@ async function migrationFiles(folder = FOLDER): Promise<MigrationFile[]> {
   return files;
 }
 
-/** How many migrations this server knows: `/readyz` compares it with the database. */
+/** Returns the number of migrations of this version; `/readyz` compares it with the database. */
 export const schemaVersion = async (): Promise<number> => (await migrationFiles()).length;
 
 /** Throws unless the database has exactly the schema of this version. Changes nothing. */
@@ -60,7 +60,7 @@ export async function migrate(
   folder = FOLDER,
 ): Promise<boolean> {
   const files = await migrationFiles(folder);
-  // Without a lock: a backup, which may take an hour, delays migrations, and nothing else.
+  // Reads without a lock, so that a backup, which may take an hour, delays only migrations.
   if ((await database.begin(selectAppliedCount)) === files.length) return false;
   let isNew = false;
   while (
@@ -120,7 +120,7 @@ async function requireKnown(sql: Sql, done: number, files: readonly MigrationFil
   if (other) throw new Error(`The database has the migration ${other.name}, which this version of Assay does not know`);
 }
 
-/** As `server_version_num` has it. */
+/** The minimum `server_version_num`. */
 export const MIN_POSTGRES_VERSION = 150_000;
 
 /** Returns how many migrations the database has, 0 for an empty database. */

@@ -16,7 +16,7 @@ type OpenOptions = {
 /** The database, and what to repeat so that it stays there: nothing where it is not ours to start. */
 export type OpenDatabase = Database & { revive?(): Promise<void> };
 
-/** As `openDatabase`, where there is one: throws, and makes nothing, where the directory holds none. */
+/** Opens an existing database like `openDatabase`. Throws, and creates nothing, if the directory has none. */
 export async function openExistingDatabase(options: OpenOptions): Promise<OpenDatabase> {
   const { databaseUrl, dataDir } = options;
   if (databaseUrl === undefined && !holdsDatabase(dataDir))

@@ -2,7 +2,7 @@
 
 import type { Fragment, Sql } from "./connect.ts";
 
-/** Whose items they are. */
+/** The loop that an item belongs to. */
 export type LoopName =
   | "event"
   | "schedule"
@@ -60,7 +60,7 @@ export async function postponeRetry(
   return row;
 }
 
-/** It has been done. */
+/** Clears the backoff of an item that succeeded. */
 export const deleteRetryBackoff = (sql: Sql, loop: LoopName, item: string) =>
   sql`delete from retry_backoff where loop = ${loop} and item = ${item}`;
 

@@ -66,17 +66,17 @@ const askSimply = async (sql: Sql, text: string): Promise<Row[]> => await sql.un
 export const DROPPED_SETTINGS =
   "A pooler does not pass on settings, so statements may take several times as long: set them on the role as docs/operations.md says";
 
-/** Settings for speed with which a session of `lane` is opened. */
+/** Settings for speed with which a session of `poolName` is opened. */
 const SPEED = [
-  { lane: "pool", name: "jit", wanted: "off" },
-  { lane: "fast", name: "plan_cache_mode", wanted: "force_generic_plan" },
+  { poolName: "pool", name: "jit", wanted: "off" },
+  { poolName: "fast", name: "plan_cache_mode", wanted: "force_generic_plan" },
 ] as const;
 
 /** Returns the settings that a pooler does not pass on, such as "jit = off": without them statements take several times as long. */
 export async function selectDroppedSettings(database: Pick<Database, "pool" | "fast">): Promise<string[]> {
   const dropped: string[] = [];
-  for (const { lane, name, wanted } of SPEED) {
-    const [row] = await askSimply(database[lane], `select current_setting('${name}') as value`);
+  for (const { poolName, name, wanted } of SPEED) {
+    const [row] = await askSimply(database[poolName], `select current_setting('${name}') as value`);
     if (row!["value"] !== wanted) dropped.push(`${name} = ${wanted}`);
   }
   return dropped;

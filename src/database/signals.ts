@@ -2,7 +2,7 @@
 
 import type { OpenListener, Sql, Tx } from "./connect.ts";
 
-/** What a transaction tells all servers when it commits; each is about an id. */
+/** Channels that a committed transaction notifies all servers on; each message is an id. */
 const CHANNELS = ["execution_ended", "key_revoked", "lease"] as const;
 type Channel = (typeof CHANNELS)[number];
 /** "sync": a runner's next call has come; it is told within a server only. */
@@ -10,7 +10,7 @@ export type Topic = Channel | "sync";
 
 const ENDINGS: ReadonlySet<Woken> = new Set<Woken>(["closed", "sync", "key_revoked"]);
 
-/** What ended the wait: a topic, the time, or a server that stops. */
+/** The reason why a wait ended: a topic, the timeout, or the end of the server. */
 export type Woken = Topic | "time" | "closed";
 
 export type Watch = {
@@ -58,11 +58,11 @@ export function createSignals(openListener: OpenListener): Signals {
     for (const wake of watching.get(keyOf(topic, id)) ?? []) wake(topic);
   }
 
-  /** What other servers told meanwhile is lost, so everybody looks who waits for it. */
+  /** Wakes all waiting, because notifications of other servers may have been lost. */
   function wakeAll(how?: "closed"): void {
     for (const [key, wakes] of watching) {
       const topic = key.split(" ")[0] as Topic;
-      // Nothing is known to have happened: as "key_revoked" it would end the wait of a key that is live.
+      // It is not known whether the key was revoked: "key_revoked" would end the wait of a live key.
       const look = topic === "key_revoked" ? "time" : topic;
       if (how || topic !== "sync") for (const wake of wakes) wake(how ?? look);
     }
@@ -96,7 +96,7 @@ export function createSignals(openListener: OpenListener): Signals {
       let woken: Woken | undefined;
       let resolve: ((topic: Woken) => void) | undefined;
       const wake = (topic: Woken) => {
-        // What ends the wait of whoever watches it is not forgotten for what only sends him to look.
+        // A reason that ends the wait is not overwritten by one that only causes another look.
         if (woken === undefined || !ENDINGS.has(woken) || topic === "closed") woken = topic;
         resolve?.(woken);
       };

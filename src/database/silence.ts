@@ -9,7 +9,7 @@ export type WatchedSession = {
   readonly owes: "statement" | "probe" | null;
   /** When something was last received or, if that is later, when the session began to owe an answer. */
   readonly heardAt: number;
-  /** How much was sent since. */
+  /** Number of bytes sent since then. */
   readonly sentBytes: number;
   /** Whether it owes no statement, and is outside of a transaction. */
   readonly isIdle: boolean;
@@ -39,7 +39,7 @@ export type SilenceOptions = {
  * is answered: while the database itself is away or frozen, others would get through as little.
  */
 
-/** How long a new connection may take to show that the database is there. */
+/** Maximum time for a new connection to prove that the database is reachable. */
 const CHECK_TIMEOUT_MS = 3_000;
 /** A slow link is not a silent one: a session is given time for what was sent to it, 2 Mbit/s. */
 const MIN_BYTES_PER_MS = 250;
@@ -51,7 +51,7 @@ const MAX_STATEMENT_MS = 75_000;
  */
 const RECHECK_MS = 500;
 const MAX_CHECKS = 20;
-/** Where one connection was silent others are as well: for so long PostgreSQL is asked about them sooner. */
+/** For this long after a silent connection was found, others are suspected after ALERT_SILENCE_MS. */
 const ALERT_MS = 15_000;
 const ALERT_SILENCE_MS = 1_000;
 
@@ -97,7 +97,7 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
   /** Throws when the new connection is not answered. */
   async function findDead(sql: Sql, suspects: readonly Suspect[]) {
     const { activities, isDirect } = await inTime(selectActivities(sql, suspects)).catch((error: unknown) => {
-      // That is an answer too: those that only owe one to a probe are dead, and may hold the connections that are missing.
+      // This error is an answer too. Sessions that owe only the answer to a probe are dead, and may hold the missing connections.
       if (!(error instanceof postgres.PostgresError) || error.code !== TOO_MANY_CONNECTIONS) throw error;
       return { isDirect: false, activities: suspects.map((): Activity => "unknown") };
     });
@@ -116,7 +116,7 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
       .map((session) => ({ session, heardAt: session.heardAt }));
     const all = [...dead, ...doubtful];
     for (const { session } of all) session.destroy();
-    // Until PostgreSQL knows that they have ended they hold locks, and connections that others may need.
+    // PostgreSQL keeps their locks and connections until it notices that they have ended.
     if (isDirect) await inTime(terminateBackends(sql, all)).catch(() => {});
   }
 
@@ -139,7 +139,7 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
   }
 
   return {
-    /** To be called every second or so. Answers how many sessions it has ended because they were silent. */
+    /** Call this about every second. Returns the number of sessions that it ended because they were silent. */
     async look(): Promise<number> {
       if (isLooking) return 0;
       const now = performance.now();

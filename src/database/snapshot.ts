@@ -21,7 +21,7 @@ export async function withSnapshot<T>({ begin }: Pick<Database, "begin">, work: 
     await liftTimeLimits(lock);
     await lock`select pg_advisory_xact_lock_shared(${MIGRATION_LOCK})`;
     const result = await readOnly(begin, work);
-    // It fails if the connection, and the lock with it, was lost meanwhile.
+    // The statement fails if the connection, and with it the lock, was lost.
     await lock`select`;
     return result;
   });
@@ -50,7 +50,7 @@ async function takeBackupLock(sql: Tx): Promise<void> {
   const running = new Error("Another backup of this database is running: wait until it ends");
   if (await selectIsBackupRunning(sql)) throw running;
   try {
-    // Those who remove attachments at this moment are waited for.
+    // Waits for transactions that are removing attachments.
     await sql`select pg_advisory_xact_lock(${BACKUP_LOCK})`;
   } catch (error) {
     throw isTimeout(error) ? running : error;

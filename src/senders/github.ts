@@ -140,7 +140,7 @@ async function comment(http: Access, config: Config, job: Job): Promise<Outcome>
   return withComment(judge(answer, answer.status === 201, now), at(parse(answer.text), "id"));
 }
 
-/** What a workflow declares to be told the execution that its results are to join. */
+/** The input that a workflow declares to receive the id of the execution that its results belong to. */
 const EXECUTION_INPUT = "assay_execution_id";
 
 async function dispatch(http: Access, config: Config, { options, now }: Job): Promise<Outcome> {

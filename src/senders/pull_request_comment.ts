@@ -56,7 +56,7 @@ const testWords = ({ owners, location, ...test }: FailedTest): string =>
     .filter(Boolean)
     .join(" ");
 
-/** What several tests have in common stands once, before their names. */
+/** Formats the tests of one cause: the shared message once, then the names. */
 function causeLine({ message, bug, tests: { first, total } }: FailedCause): string {
   const said = message === "" ? "" : code(shorten(oneLine(message), MAX_MESSAGE_CHARACTERS));
   const known = bug === null ? "" : ` ${link(bug)}`;

@@ -45,7 +45,7 @@ export type { Outbound };
 /** `config` is whole, `secrets` are the texts in it that must not be seen anywhere. */
 export type Receiver = { kind: Kind; config: Record<string, unknown>; secrets: readonly string[] };
 
-/** What a user reads of a failure of ours; the log has the rest. */
+/** The message of an internal error for users; the log has the details. */
 export const INTERNAL_ATTEMPT = "Internal error while sending. See the log of the server";
 
 /** Throws nothing: `bug` is what went wrong in ourselves, which may pass like any other failure. */

@@ -5,23 +5,23 @@ import type { ConfigOf, IntegrationAction, Kind } from "../schema/integration_co
 import type { Annotation } from "../schema/pull_requests.ts";
 import type { Notification } from "../schema/notifications.ts";
 
-/** What an automation's action says beside the notice; which fields there are depends on the action. */
+/** Options of an automation's action besides the notification. The action determines which are present. */
 export type ActionOptions = {
-  /** Of a commit status. */
+  /** Only for a commit status. */
   context?: string | undefined;
-  /** Of an issue; null or undefined: the integration's. */
+  /** Only for an issue; null or undefined: the labels of the integration. */
   labels?: readonly string[] | undefined;
-  /** Of a pipeline. */
+  /** Only for a pipeline, as are `ref` and `inputs`. */
   workflow?: string | undefined;
   ref?: string | undefined;
   inputs?: Readonly<Record<string, string>> | undefined;
-  /** That its results are to join. `waits`: it was begun for them, so that a pipeline which cannot know it is of no use. */
+  /** The execution that the results belong to. `waits`: it was created for them, so a pipeline that cannot receive its id is useless. */
   execution?: { projectId: string; id: string; waits: boolean } | undefined;
 };
 
 /** The comment on a pull request that a message becomes. */
 export type CommentJob = {
-  /** Its id at the code host; null: not known, or there is none yet. */
+  /** The id of the comment at the code host. Null: it is not known, or there is no comment yet. */
   id: string | null;
   /** When it was first asked for; null: there can be none. ISO 8601. */
   since: string | null;
@@ -35,10 +35,10 @@ export type CommentJob = {
 export type Job = {
   /** The delivery's; the same at every attempt. */
   id: string;
-  /** It was tried before, and may have arrived. */
+  /** Whether an earlier attempt may have arrived. */
   isRetry?: boolean;
   comment?: CommentJob | undefined;
-  /** What failed where, of a check run. */
+  /** The annotations of a check run. */
   annotations?: readonly Annotation[] | undefined;
   action: IntegrationAction;
   options: ActionOptions;
@@ -56,18 +56,18 @@ export type Outcome =
 
 export type Sender<K extends Kind> = {
   actions: readonly IntegrationAction[];
-  /** What a test sends. */
+  /** The action of a test message. */
   sample: IntegrationAction;
   /**
-   * What a job sets the state of, if it does: of two for the same only the newer one is worth sending. A retry of the
-   * older would overtake it.
+   * Returns the key of the external state that a job sets, if any. Of two jobs with the same key only the newer is worth sending: a retry
+   * of the older one would overwrite it.
    */
   stateOf?(job: Pick<Job, "action" | "options" | "notice">): string | undefined;
   /** Throws OutboundError when there is no answer. */
   send(http: Outbound, config: ConfigOf<K>, job: Job): Promise<Outcome>;
 };
 
-/** With the page of what has been made, where the answer tells it. */
+/** Adds the page of the created object, if the answer has one. */
 export const withLink = (outcome: Outcome, link: string | undefined): Outcome =>
   outcome.status === "sent" && link !== undefined ? { ...outcome, link } : outcome;
 
@@ -86,7 +86,7 @@ export const commentKey = (notice: Notification): string => {
   return `comment ${subject} ${textAt(data, "project", "id")}`;
 };
 
-/** With the id of the comment that was written, to be kept. */
+/** Adds the id of the written comment, to be stored. */
 export function withComment(outcome: Outcome, id: unknown): Outcome {
   if (outcome.status !== "sent") return outcome;
   return typeof id === "number" || typeof id === "string" ? { ...outcome, commentId: String(id) } : outcome;
@@ -137,7 +137,7 @@ export function parse(text: string): unknown {
   }
 }
 
-/** What stands there in an answer that may hold anything. */
+/** Returns the value at a path of an untrusted answer, or undefined. */
 export function at(body: unknown, ...path: (string | number)[]): unknown {
   let value = body;
   for (const name of path)
@@ -171,7 +171,7 @@ export function shorten(text: string, max: number): string {
         .replace(/\uFFFD$/, "")}…`;
 }
 
-/** What comes from reports may hold line breaks and terminal colours. */
+/** Text from reports may contain line breaks and terminal colours. */
 export const oneLine = (text: string): string =>
   Bun.stripANSI(text)
     .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
@@ -213,7 +213,7 @@ const escapeLink = (url: string) => url.replace(/[<>\s\\]/g, encodeURIComponent)
 /** A build's address comes from CI, and may be anything. */
 export const isHttp = (url: string): boolean => /^https?:\/\/[^\s]+$/i.test(url) && URL.canParse(url);
 
-/** Where there is more to see; `open` is what a button says. */
+/** Links to more details; `open` is the label of a button. */
 export const linksOf = ({ url, buildUrl }: Pick<Notification, "url" | "buildUrl">) => [
   ...(url && isHttp(url) ? [{ name: "Assay", open: "Open in Assay", url }] : []),
   ...(buildUrl && isHttp(buildUrl) ? [{ name: "Build", open: "Open the build", url: buildUrl }] : []),

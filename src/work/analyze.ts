@@ -5,7 +5,7 @@ import type { Database } from "../database/connect.ts";
 import { analyzeTable, selectOutgrownTables } from "../database/statistics.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
 
-/** How many tables were looked at. */
+/** Returns the number of analysed tables. */
 export async function analyzeOutgrown(
   { pool }: Pick<Database, "pool">,
   goOn: GoOn = always,

@@ -39,7 +39,7 @@ export async function handleEvents(
           if (!event) return false;
           const about = { eventId: event.id, type: event.type, teamId: event.teamId };
           take({ loop: "event", id: event.id, about, event });
-          // What makes no sense to any automation is the event's fault, and not theirs.
+          // An event that cannot be read is a failure of the event, not of the automations.
           factsOf(event);
           const late = await runAll(sql, event, about);
           const state = late.length > 0 ? await postponeRetry(sql, "event", event.id, true) : undefined;
@@ -64,7 +64,7 @@ export async function handleEvents(
     goOn,
   );
 
-  /** Those that the database had no time for: what the others did stands, and the event comes again for these. */
+  /** Returns automations that timed out. The runs of others are kept, and the event is handled again for these. */
   async function runAll(sql: Tx, event: EventRow, about: object): Promise<AutomationRow[]> {
     const late: AutomationRow[] = [];
     for (const automation of await selectAutomationsFor(sql, event)) {

@@ -50,7 +50,7 @@ export function createDeliverer(
     await releaseIntegration(pool, claim).catch(() => {});
   }
 
-  /** What cannot be noted is put off by itself, and the integration when it is not known what it is about. */
+  /** An internal error postpones only the delivery, or the integration if it occurs before the delivery is known. */
   async function deliverNext(
     claim: IntegrationClaim,
     take: (item: Item & { delivery?: DueDelivery }) => void,

@@ -13,7 +13,7 @@ export const always: GoOn = () => true;
 /** Gets the number of rows that were deleted from a table for their age. */
 export type OnDeleted = (table: string, rows: number) => void;
 
-/** Where a round that was given no log tells what has failed: nothing fails unheard. */
+/** The log of loops that get none, so that no failure is lost. */
 export const standardLog: Log = createLog("warn");
 
 /** How often the log repeats that a loop fails. */
@@ -70,19 +70,19 @@ export const MAX_STALLS = 30;
 export type Item = {
   loop: LoopName;
   id: string;
-  /** What the log tells of it. */
+  /** The fields that the log has for it. */
   about: Fields;
 };
 
 export type Work<I extends Item> = {
-  /** What the log says when it fails, such as "Cannot handle an event". */
+  /** The log message of a failure, such as "Cannot handle an event". */
   failing: string;
   /**
    * Does the next item that is due and that nobody has put off, and calls `take` as soon as it is known which; with a
    * part of it once more, if the part may be put off alone. False: there is none, or it is enough for now.
    */
   next(take: (item: I) => void): Promise<boolean>;
-  /** Where an item knows itself when it is due. Undefined: put off beside it. */
+  /** Postpones an item that stores its own due time. Undefined: the loop stores the backoff. */
   postpone?(item: I, isStall: boolean): Promise<RetryBackoff | undefined>;
   /**
    * Ends an item that has failed too often, or that the database never had time for, and tells the user; without it the

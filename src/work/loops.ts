@@ -72,7 +72,7 @@ export function startLoops(options: LoopsOptions): Loop {
   everyUnlessQuiet(2 * SECOND, "verify new tests", (goOn) => verifyNewTests(database, goOn, log));
   everyUnlessQuiet(SECOND, "advance verifications", (goOn) => advanceVerifications(database, goOn, log));
   everyUnlessQuiet(SECOND / 2, "deliver", () => deliverer.start());
-  // What an outage has kept anybody from saying is not held against him.
+  // Time in which the server could not serve does not count against clients.
   const afterNote = async (work: () => Promise<unknown>) => {
     await noteServing(pool);
     return await work();
@@ -103,7 +103,7 @@ export function startLoops(options: LoopsOptions): Loop {
   return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) };
 }
 
-/** To be stopped last: until then whatever is asked of a connection that falls silent must end, so that others can stop. */
+/** Stop this loop last: until then, queries on connections that fall silent must end, so that other loops can stop. */
 export function watchConnections(database: Pick<Database, "watch">, log: Log): Loop {
   return startLoop("watch connections", SECOND, log, async () => {
     const { silent, replaced } = await database.watch();

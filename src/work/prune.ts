@@ -24,12 +24,12 @@ import { deleteOldUploads } from "../store/uploads.ts";
 import { always, eachOf, type GoOn, type OnDeleted, standardLog } from "./loop.ts";
 
 const KEEP_DAYS = 30;
-/** Of what is written with every upload. */
+/** Retention of rows that every upload creates. */
 const KEEP_MANY_DAYS = 7;
 const KEEP_RED_DAYS = 365;
 /** The last try of a delivery comes within a day; an integration that is disabled may be enabled again until then. */
 const GIVE_UP_DAYS = 5;
-/** Of an integration. */
+/** Maximum number of deliveries kept per integration. */
 const KEEP_DELIVERIES = 10_000;
 const BATCH = 5_000;
 const KEEP_CI_KEYS_HOURS = 6;
@@ -77,9 +77,9 @@ export async function prune(
 }
 
 /**
- * What is added makes room for itself, but several servers that come to the bound at once may pass it by a few: these are
- * given up here. A receiver that is away leaves given-up deliveries as fast as events come: with `onlyGivenUp` the
- * integrations that have some are looked at, which costs less than to look at all.
+ * Inserting a delivery already drops the oldest, but several servers that do so at once may exceed the bound by a few, which are given up
+ * here. While a receiver is away, deliveries are given up as fast as events occur. With `onlyGivenUp` only integrations with such
+ * deliveries are checked, which costs less.
  */
 export async function boundDeliveries(
   sql: Sql,
@@ -105,6 +105,6 @@ export async function boundDeliveries(
   return deleted;
 }
 
-/** Of the uploads that were refused or had warnings. */
+/** Deletes old entries about uploads that were refused or had warnings. */
 export const pruneUploads = (sql: Sql): Promise<void> =>
   deleteOldUploads(sql, { hours: KEPT_HOURS, kept: KEPT_UPLOADS });

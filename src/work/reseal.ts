@@ -13,7 +13,10 @@ const BATCH = 100;
 
 type Take = (item: Item) => void;
 
-/** How many values were sealed anew; several servers may do this at once. One that does not open keeps none waiting. */
+/**
+ * Returns the number of values encrypted again. Several servers may run this at once. A value that cannot be decrypted does not delay the
+ * others.
+ */
 export async function reseal(
   { pool, begin }: Pick<Database, "pool" | "begin">,
   seal: Seal,

@@ -68,7 +68,7 @@ export function removeOtherCopies(place: string, { directory }: Binaries): void 
     try {
       rmSync(copy, { recursive: true, force: true });
     } catch {
-      // It belongs to another account. It takes space, and does no harm.
+      // The directory belongs to another account. It only takes space.
     }
   }
 }
@@ -91,7 +91,7 @@ function linkLibraries(root: string): void {
     try {
       symlinkSync(relative(dirname(target), source), join(root, target));
     } catch {
-      // It is there already, or it cannot be made here: probe() tells.
+      // The directory exists already, or cannot be created; probe() reports this.
     }
   }
 }

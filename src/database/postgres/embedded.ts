@@ -45,7 +45,7 @@ export type EmbeddedOptions = {
   say?: (message: string) => void;
 };
 
-/** Whoever stops a whole unit tells PostgreSQL and us at once: then we are gone before this is over. */
+/** Stopping a whole unit signals PostgreSQL and this process at once; this process then ends within this time. */
 const STOPPING_GRACE_MS = 10_000;
 
 /** The name under which a handle's own connection is seen in pg_stat_activity. */
@@ -131,7 +131,7 @@ async function open(options: EmbeddedOptions, home: Home): Promise<Embedded> {
     if (found.length === 0) await holder`create database assay strategy file_copy`;
   } catch (error) {
     await holder.end({ timeout: 0 });
-    // One that is just being killed looks alive for a moment.
+    // A server that is being killed accepts connections for a moment.
     if (running && (await endsWithin(1000, running, cluster))) return open(options, home);
     if (!running) {
       await halt(server, cluster);
@@ -172,7 +172,7 @@ async function open(options: EmbeddedOptions, home: Home): Promise<Embedded> {
     },
     stop() {
       const end = () => stop(cluster, holder).finally(use.release);
-      // Without the locks when somebody has deleted DATA_DIR under us.
+      // Runs without the locks if DATA_DIR was deleted meanwhile.
       return (stopped ??= locks.every((lock) => existsSync(lock)) ? exclusively(end) : end());
     },
   };

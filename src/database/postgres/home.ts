@@ -1,4 +1,4 @@
-/** Where the built-in PostgreSQL keeps its files and which account it runs under: it refuses to run as root. */
+/** The files of the built-in PostgreSQL and the account that it runs under, because it refuses to run as root. */
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
@@ -28,7 +28,7 @@ export const openPlace = "/var/lib/assay-postgresql";
 /** The file in a directory below `openPlace` that contains the path of the link to it. */
 const LINK_RECORD = "link";
 
-/** How to spawn a program of PostgreSQL: as the account, with none of our environment, which holds secrets. */
+/** Options to spawn a program of PostgreSQL: under its account, and without our environment, which has secrets. */
 export const as = (account: SystemAccount | undefined) => ({
   // Bun drops the supplementary groups together with the uid.
   ...(account && { uid: account.uid, gid: account.gid }),
@@ -137,7 +137,7 @@ export function makeOpenPlace(): void {
   letPass(openPlace);
 }
 
-// It stays root's: the account, should somebody take it over, cannot plant links where root writes.
+// The directory stays root's, so that an account that was taken over cannot plant links where root writes.
 const letPass = (directory: string) => chmodSync(directory, 0o711);
 
 const canEnter = (account: SystemAccount, directory: string) =>
@@ -157,7 +157,7 @@ function unprivilegedAccount(requested: string): SystemAccount {
   throw new Error("PostgreSQL cannot run as root and there is no account postgres or nobody: run Assay as a user");
 }
 
-/** As the account: emptying another's directory as root could be led astray by links. */
+/** Runs under the account, because links could mislead root when it empties a directory of another account. */
 export function removeUnfinished({ directory, account }: Home): void {
   for (const name of readdirSync(directory).filter((name) => name.startsWith("new-"))) {
     execute(account, ["rm", "-rf", join(directory, name)]);

@@ -20,7 +20,7 @@ import { as, give, type Home } from "./home.ts";
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 
-/** As the server itself describes it in postmaster.pid. */
+/** The server as described in postmaster.pid. */
 export type Postmaster = { pid: number; socket: string; status: string };
 
 export type RunOptions = { fsync: boolean };
@@ -120,7 +120,7 @@ export async function launch(
     const output = openSync(log, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
     give(home.account, log);
     const before = statSync(log).size;
-    // Its own session: Ctrl-C in our terminal would stop it before we have drained.
+    // Runs in a session of its own: Ctrl-C in our terminal would otherwise stop it before we have drained.
     const child = Bun.spawn([join(directory, "postgres"), "-D", cluster, ...settings(socket, run)], {
       ...as(home.account),
       stdout: output,
@@ -159,7 +159,7 @@ export async function isAnswering(home: Home): Promise<boolean> {
   }
 }
 
-/** The one this cluster has always had, so that those who knew a server that died find the one started after it. */
+/** Returns the directory that this cluster has always used, so that clients of a server that died find its successor. */
 function socketDirectory(home: Home): string {
   const known = findSocketDirectory(home);
   if (known) {
@@ -194,8 +194,7 @@ function findInside(home: Home): string | undefined {
   return name && join(home.directory, name);
 }
 
-// In a place where anybody may put something: only what is still the account's own directory will do.
-// Nor that of the cluster of which this one is a copy.
+// The parent directory is writable by all, so only a directory that belongs to the account, and not to a copied cluster, is used.
 function findLinked(home: Home): string | undefined {
   const path = join(home.directory, link);
   if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return undefined;

@@ -110,7 +110,7 @@ function readUse(home: Home): Use | undefined {
   }
 }
 
-// Without the device: its number may change with a restart, or when the disk is mounted again.
+// Excludes the device number, which may change with a restart or a remount.
 function identify(home: Home): Identity {
   const { ino, birthtimeNs, ctimeNs } = statSync(home.directory, { bigint: true });
   // Where the file system does not know when a file was created, there is 0 or the time of its last change.

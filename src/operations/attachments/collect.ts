@@ -10,10 +10,10 @@ import { toStorable } from "../../schema/fields.ts";
 /** A file that is to be stored. */
 export type NamedFile = ReceivedFile & { name: string };
 
-/** What has come with a report. */
+/** Attachments that came with a report. */
 export type ArrivedAttachments = {
   files: readonly ReceivedFile[];
-  /** Of a form that was compressed as a whole. */
+  /** Files of a form that was compressed as a whole. */
   bodies: readonly { path: string; bytes: Uint8Array }[];
   warnings: readonly string[];
 };

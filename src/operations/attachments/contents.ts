@@ -20,7 +20,7 @@ import {
 /** Files that are put into the store side by side. */
 const PARALLEL = 4;
 
-/** How long the bytes of a project are remembered, with what this thread adds to them. */
+/** How long the stored bytes of a project are cached, together with what this thread adds. */
 const USAGE_MS = 60_000;
 const MAX_USAGES = 1_000;
 const usages = new Map<string, { bytes: number; until: number }>();
@@ -90,7 +90,7 @@ export async function storeContents(
 
   const work = async () => {
     for (let file = left.shift(); file; file = left.shift()) {
-      // One that is away would be asked for each file in turn, until the request's time is over.
+      // If the store is unavailable, requesting each file in turn would exceed the time of the request.
       if (error) failed.add(file.sha256);
       else await storeOne(file);
     }

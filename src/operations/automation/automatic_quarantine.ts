@@ -21,7 +21,7 @@ import { quarantineReason } from "../../wording/quarantine_reason.ts";
 type Result = Omit<ActionResult, "type">;
 type Limits = Pick<Extract<Action, { type: "quarantine" }>, "maxTests" | "maxShare" | "days">;
 
-/** What an action of quarantine is about. */
+/** The context of a quarantine action. */
 export type QuarantineOccasion = {
   teamId: string;
   projectId: string;

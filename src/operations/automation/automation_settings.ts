@@ -30,7 +30,7 @@ import type { AutomationServices } from "./occasion.ts";
 import { runForEvent, runForSchedule } from "./automations.ts";
 import { findProblem } from "./dispatch.ts";
 
-/** Which automation, of which team. */
+/** The key of an automation. */
 export type AutomationPlace = { teamId: string; automationId: string };
 
 export const findAutomation = async (sql: Sql, { teamId, automationId }: AutomationPlace): Promise<AutomationRow> =>
@@ -44,7 +44,7 @@ async function requireSense(
   given: AutomationPatch = wanted,
 ): Promise<void> {
   const { trigger, conditions, actions } = wanted;
-  // What has been there before may refer to something that was deleted since: it can still be switched off.
+  // Unchanged conditions and actions may refer to objects that were deleted since; the automation can still be disabled.
   const fresh = { conditions: given.conditions ?? {}, actions: given.actions ?? [] };
   const occasion = "event" in trigger ? trigger.event : "schedule";
   const what = occasion === "schedule" ? "a schedule" : `"${occasion}"`;

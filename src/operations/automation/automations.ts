@@ -24,7 +24,7 @@ import { selectKnownBugs } from "../../store/known_bugs.ts";
 const MAX_FAILURES = 20;
 const DAY = 86_400_000;
 
-/** What conditions ask of an event. Throws where it makes no sense: then it does so for every automation. */
+/** Returns the facts that conditions check. Throws if the event is invalid, which then holds for every automation. */
 export const factsOf = ({ data, projectId, defaultBranch }: EventRow): EventFacts =>
   toFacts(data, projectId, defaultBranch);
 
@@ -95,7 +95,7 @@ async function actForEvent(
 
 const CURRENT = "It keeps what it has written current";
 
-/** What an event is about, as far as it concerns some owners, or all of it: its failures, and who looks after it. */
+/** The part of an event that concerns some owners, or all of it: failures, known bugs and owners. */
 type EventPart = { failures: FailureSummary[]; knownBugs: CountedBug[]; owners: string[] };
 
 /** The failures are looked up, because an event does not hold them; a bug and a test case bring their owners. */

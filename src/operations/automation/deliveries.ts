@@ -32,7 +32,7 @@ const RETRIES = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 15 * MINUTE, HOUR, 3 * HOU
  * then. A single failure is that delivery's own affair.
  */
 const PAUSES = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 15 * MINUTE];
-/** What a receiver asks for is believed up to here. */
+/** Maximum retry delay that a receiver can request. */
 const MAX_RETRY_AFTER = DAY;
 const GIVE_UP_AFTER = 5 * DAY;
 const KEPT_ATTEMPTS = 20;
@@ -73,7 +73,7 @@ export type DeliveryOptions = {
   seal: Seal;
   /** Gets what went wrong in ourselves; the user finds that it did in the delivery. */
   onBug: (error: unknown) => void;
-  /** What an attempt has made of the delivery, once that is stored. */
+  /** Called with the status of the delivery once an attempt is stored. */
   onAttempt?: (status: DeliveryStatus) => void;
 };
 
@@ -131,7 +131,7 @@ export async function attemptDelivery(
   return goesOn;
 }
 
-/** That a pipeline is to be started for. */
+/** Returns the execution that a pipeline is started for. */
 function executionOf({ action, options }: DueDelivery): DispatchedFor | undefined {
   const { execution } = options as { execution?: DispatchedFor };
   return action === "dispatch" && execution?.waits ? execution : undefined;

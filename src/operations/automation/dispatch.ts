@@ -19,10 +19,10 @@ import { advanceExecution } from "../executions/advance.ts";
 /** An integration that can start what it is asked for. */
 export type Engine = Pick<IntegrationRow, "id" | "kind" | "name">;
 
-/** What is wrong, with the field of the dispatch that it is about. */
+/** A problem and the field of the dispatch that it concerns. */
 type Problem = { field: "integrationId" | "workflow" | "inputs"; message: string };
 
-/** What an integration, or its absence, makes impossible. Without a seal nothing is known of its secrets. */
+/** Returns why a dispatch is impossible with this integration, or without one. Without a seal, secrets are not checked. */
 export function findProblem(
   teamId: string,
   integration: IntegrationRow | undefined,
@@ -51,7 +51,7 @@ export function findProblem(
   return undefined;
 }
 
-/** What does not open is told when it is used. */
+/** A secret that cannot be decrypted is reported when it is used. */
 function hasTriggerToken(teamId: string, { id, sealed }: IntegrationRow, seal: Seal): boolean {
   try {
     const secrets = JSON.parse(seal.open(integrationPlace(teamId, id), sealed)) as { triggerToken?: string | null };

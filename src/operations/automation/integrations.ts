@@ -24,10 +24,10 @@ import {
 import { insertDelivery, selectDelivery, selectIsCrowded, updateDeliveryDue } from "../../store/deliveries.ts";
 import { attemptDelivery, openSecrets, ROTATION_MS, type Secrets } from "./deliveries.ts";
 
-/** Which integration, of which team. */
+/** The key of an integration. */
 export type IntegrationPlace = { teamId: string; integrationId: string };
 
-/** What the secrets and addresses of a config take. */
+/** Services needed to store secrets and addresses of a config. */
 export type ConfigServices = {
   seal: Seal;
   /** Private addresses that may be reached all the same. */
@@ -36,7 +36,7 @@ export type ConfigServices = {
   onBug: (error: unknown) => void;
 };
 
-/** As it may be shown: secrets are null. */
+/** Returns the integration as answers show it: secrets are null. */
 export const toIntegration = ({ sealed: _, config, givenUp, ...row }: IntegrationRow): Integration => ({
   ...row,
   ...(givenUp > 0 ? { givenUp } : {}),
@@ -186,7 +186,7 @@ export async function tryIntegration(
   const notice = toTestNotice(teamId, name, publicUrl, new Date());
   const sample = { id, action: sampleOf(kind), options: {}, notice };
   await beginToSend(async (sql) => {
-    // It may have been deleted since.
+    // The integration may have been deleted meanwhile.
     if (!(await lockIntegrationForUse(sql, teamId, integrationId))) refuseAbsent();
     await insertDelivery(sql, teamId, { ...sample, integrationId, eventId: null, due: null });
   });

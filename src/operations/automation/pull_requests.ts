@@ -1,4 +1,4 @@
-/** What code hosts are to show of an execution at its pull request, as it is at the moment of sending. */
+/** Reads the current state of an execution that code hosts show at its pull request. */
 
 import { hasEnded, sumTasks } from "../../rules/execution.ts";
 import { normalizeFile } from "../../rules/identity.ts";
@@ -91,7 +91,7 @@ async function selectFlakyFailures(sql: Tx, site: Site, { id, tasks }: TimedExec
   return named.slice(0, MAX_NAMED);
 }
 
-/** What was fixed since the baseline, and what was flaky, of an execution that is over. */
+/** Returns fixed and flaky tests of an execution that has ended. */
 async function selectChanges(sql: Tx, site: Site, { id, tasks, baselineId, untrusted }: TimedExecutionRow) {
   const { projectId } = site;
   const isSmall = sumTasks(tasks, "passed") + sumTasks(tasks, "failed") + sumTasks(tasks, "skipped") <= MOST_RESULTS;
@@ -123,7 +123,7 @@ export async function findBuild(sql: Tx, projectId: string, id: string): Promise
   return execution?.buildId ? await selectExecution(sql, projectId, execution.buildId) : execution;
 }
 
-/** As it is now, and not as it was when an event occurred: so a comment never goes back to an earlier state. */
+/** Reads the current state, not that at the time of an event, so that a comment never returns to an earlier state. */
 export async function readPullRequestState(
   sql: Tx,
   site: Site,

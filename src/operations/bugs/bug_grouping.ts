@@ -1,4 +1,4 @@
-/** Which bug each failure of a run belongs to: one that is known, or which of them are a new one together. */
+/** Assigns each failure of a run to a bug: a known bug, or a new one that several failures may share. */
 
 import {
   caseFingerprint,
@@ -23,15 +23,15 @@ import {
 import { selectFlakyCases } from "../../store/bug_cases.ts";
 import type { Tx } from "../../database/connect.ts";
 
-/** So many tests in so many files that fail with one message have one cause. */
-const FAMILY = { cases: 8, files: 3 };
+/** At least this many tests in this many files that fail with one message have one cause. */
+const MIN_FAMILY = { cases: 8, files: 3 };
 
 /** Failures that are one bug. */
 export type FailureGroup = {
   /** Undefined: it is a new one. */
   bug: MatchedBug | undefined;
   failures: TrackedFailure[];
-  /** What the bug is to be known by from now on, the most telling first. */
+  /** New fingerprints of the bug, the most specific first. */
   marks: Fingerprint[];
 };
 
@@ -51,7 +51,7 @@ function createBugsByFingerprint(): BugsByFingerprint {
     bugs.set(bug.id, one);
     return one;
   };
-  // What is known by a fingerprint already stays with its bug.
+  // A fingerprint that another bug already has stays with that bug.
   const addDigest = (bug: MatchedBug, digest: string) => {
     if (!byDigest.has(digest)) byDigest.set(digest, addOne(bug));
   };
@@ -201,7 +201,7 @@ export function groupIncidents(
   const byCause = [...Map.groupBy(failures.map(mark), ({ message }) => message.digest)];
   return byCause.flatMap(([digest, members]): FailureGroup[] => {
     const bug = known.byDigest(digest);
-    if (!bug && !(run.onDefaultBranch && members.length >= FAMILY.cases)) return [];
+    if (!bug && !(run.onDefaultBranch && members.length >= MIN_FAMILY.cases)) return [];
     return [{ bug, failures: members.map(({ failure }) => failure), marks: bug ? [] : [members[0]!.message] }];
   });
 }
@@ -228,8 +228,8 @@ const ruleMark = ({ ruleId, ruleName }: TrackedFailure): Fingerprint =>
   infrastructureFingerprint({ id: ruleId ?? "", name: ruleName ?? "" });
 
 /**
- * Of a run in which nearly everything failed: one bug, for the cause that at least half of the failures tell. Without one
- * it is the outage of the whole execution, or of the task; no branch but the default one joins that, since it may break
+ * Returns one bug for a run in which nearly everything failed, for the cause that at least half of the failures share. Without such a cause
+ * it is the outage of the whole execution, or of the task. Only the default branch joins that one, because another branch may break
  * everything itself.
  */
 export async function groupOutage(

@@ -53,9 +53,9 @@ export type TrackedRun = {
   onDefaultBranch: boolean;
   /** When the execution began, or the run ended where that was before: what failed before a bug was resolved is no regression. */
   startedAt: string;
-  /** It has just become complete and some bug is live, which it may resolve; a further attempt would count twice. */
+  /** Whether the run has just become complete and may resolve live bugs; a further attempt would count twice. */
   mayResolve: boolean;
-  /** Of the execution. */
+  /** The depth of the execution. */
   depth: number;
   /** When its bugs were seen; ISO 8601. */
   seenAt: string;
@@ -65,7 +65,7 @@ export type TrackedRun = {
 
 /** A run with more failures that is no outage is rare; the rest of them join their bugs the next time. */
 const MAX_FAILURES = 5_000;
-/** So many of an outage tell its cause. */
+/** Maximum number of failures of an outage that its cause is derived from. */
 const MAX_OUTAGE_FAILURES = 200;
 /** More new ones in one run have a common cause that has no name; those that stay open themselves the next time. */
 const MAX_OPENED = 200;
@@ -161,7 +161,7 @@ const toMatchedBug = ({ id, number, title, status }: TouchedBug): MatchedBug => 
   return { id, number, title, status, resolvedAt: null };
 };
 
-/** What has become of a bug, and what there is to tell of it. */
+/** The resulting state of a bug, and its events. */
 type Change = [TouchedBug, BugEvent[]];
 
 async function find(sql: Tx, projectId: string, run: TrackedRun, bug: MatchedBug, now: string): Promise<Change> {
@@ -225,7 +225,7 @@ export async function resolveBugsOf(sql: Tx, projectId: string, testCases: reado
 }
 
 export type Opening = {
-  /** What has this fingerprint will join it. */
+  /** Failures with this fingerprint will join the bug. */
   fingerprint?: Fingerprint;
   /** Numbers of test cases that it is about. */
   testCases?: readonly number[];
@@ -300,7 +300,7 @@ async function edit(
   await updateBugReport(sql, projectId, id, patch, now);
   if (to === undefined || to === status) return;
   const events = await changeStatus(sql, projectId, { id, from: status, to, cause: "api", now });
-  // What was told of the fix counts from now on.
+  // Only runs after the reported fix count.
   await resetCleanCases(sql, projectId, id);
   await insertBugEvents(sql, projectId, events, 0);
 }
@@ -334,7 +334,7 @@ async function merge(
   const change = async ({ id, status }: BugState, to: BugState["status"]) =>
     void events.push(...(await changeStatus(sql, projectId, { id, from: status, to, cause: "merge", now })));
   if (from.status !== "resolved") await change(from, "resolved");
-  // What was still open has not gone with the one that it is now part of.
+  // If the merged bug was open, the bug that it becomes part of is open as well.
   const isOpen = from.status === "open" || from.status === "in_progress";
   if (isOpen && into.status === "resolved") await change(into, from.status);
   await insertBugEvents(sql, projectId, events, 0);

@@ -102,7 +102,7 @@ async function loadRange(
   return { weights: weighCommits(overlaps, proven), flakeRate };
 }
 
-/** Without the listing of the commits, which is a probe of no test case. */
+/** Excludes the probe that lists the commits, which runs no test case. */
 const selectTestProbes = async (sql: Sql, projectId: string, searchId: string) =>
   (await selectProbes(sql, projectId, { culpritSearchId: searchId })).flatMap(({ kind, commit, ...probe }) =>
     kind === "test" && commit !== null ? [{ ...probe, commit }] : [],

@@ -1,4 +1,4 @@
-/** How a project's default branch has been doing, day by day. */
+/** Daily figures of a project's default branch. */
 
 import {
   type DayFigures,

@@ -47,7 +47,7 @@ export async function countSome(
     } catch (error) {
       if (taken.length === 1) blame(taken[0]!);
       if (taken.length <= 1 || (isUnavailable(error) && !isTimeout(error))) throw error;
-      // What stands before the culprit is counted, until it stands first, and then alone.
+      // Halves the batch. Items before the failing one are counted, until it comes first and fails alone.
       most = Math.ceil(taken.length / 2);
     }
   }

@@ -1,4 +1,4 @@
-/** What happens in projects, for everyone who watches them through this server: each project is read once for all of them. */
+/** Reads changes of projects for the subscribers of this server: each project is read once for all of them. */
 
 import type { Database } from "../../database/connect.ts";
 import { firstIdAt } from "../../database/time_bounds.ts";

@@ -11,7 +11,7 @@ const MAX_SHOWN_EXECUTIONS = 100;
 
 type State = LiveState & { text: string; taskTexts: Map<string, string>; endedAt: number | undefined };
 
-/** What the watchers of a project want to see: single executions, and with `openToo` all that have not ended. */
+/** The executions that the subscribers of a project want: single ones, and with `openToo` all that have not ended. */
 export type Shown = { followed: ReadonlySet<string>; openToo: boolean };
 
 export type LiveStates = {

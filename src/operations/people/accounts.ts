@@ -39,7 +39,7 @@ import { type Person, recordInTeams, requireSession } from "./audit.ts";
 /** Transactions, and the two ways to read beside them. */
 export type Stores = Pick<Database, "pool" | "fast" | "begin">;
 
-/** What signing in takes beside the database. */
+/** Services for signing in, besides the database. */
 export type SignIn = { passwords: Passwords; attempts: Attempts };
 
 /** A new session: the token is for the cookie, and stored nowhere. */

@@ -1,4 +1,4 @@
-/** Who acts in the dashboard: proved, with the role that it takes, in the transaction that does it. */
+/** Actions of a person in the dashboard. The transaction of the action verifies the person and the required role. */
 
 import { isAtLeast, type Role } from "../../schema/accounts.ts";
 import type { Actor, NewAuditEntry } from "../../schema/audit.ts";
@@ -45,7 +45,7 @@ export async function actInTeam<T>(
   });
 }
 
-/** What concerns an account is told in all its teams. */
+/** Records an event of an account in the audit log of all its teams. */
 export async function recordInTeams(sql: Tx, accountId: string, actor: Actor, entry: NewAuditEntry): Promise<void> {
   for (const teamId of await selectTeamIdsOf(sql, accountId)) await insertAuditEntry(sql, teamId, actor, entry);
 }

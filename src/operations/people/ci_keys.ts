@@ -19,7 +19,7 @@ import { nameRepository } from "./trust_rules.ts";
 
 export type CiKeyServices = Pick<Database, "begin"> & {
   sql: Sql;
-  /** What tokens must be made for. */
+  /** The required audience of tokens. */
   audience: string;
   now: () => Date;
   issuerKeys: {
@@ -33,7 +33,7 @@ export type CiKeyServices = Pick<Database, "begin"> & {
 export type CiTokenExchange = {
   projectId: string;
   token: string;
-  /** What the requests of one attempt have in common; null: the request is not repeated. */
+  /** Identifies requests of the same attempt; null: the request is not repeated. */
   attempt: string | null;
 };
 
@@ -135,7 +135,7 @@ async function makeKey(
       tooMany: `This project has ${MAX_CI_KEYS} live keys of CI jobs, which is the limit: they end within minutes`,
     };
   const id = Bun.randomUUIDv7();
-  // Whoever gives a rule its own keys can sign any token, and would otherwise use up those of the issuer's other projects.
+  // The owner of a rule with its own keys can sign any token, and could otherwise use up token ids of the issuer's other projects.
   const owner = rule.keys ? [projectId] : [];
   const { isUsable, replaced } = await useCiToken(sql, {
     digest: Bun.SHA256.hash(JSON.stringify([claims.iss, claims.jti, ...owner]), "hex"),

@@ -78,7 +78,7 @@ export async function acceptAsNew(
   { token, account, client }: { token: string; account: NewAccount; client: Client },
 ): Promise<StartedSession & { teamId: string }> {
   const found = (await findInvitation(database, token)) ?? refuse(INVITATION_OVER);
-  // What is refused in the end costs no hash.
+  // Checks before the password is hashed, because hashing is expensive.
   if (found.email !== null && found.email !== account.email) refuse(`This invitation is for ${found.email}`);
   const taken = () => refuse(`An account for ${account.email} already exists. Sign in, then open the invitation again`);
   if (await selectAccountByEmail(database.pool, account.email)) taken();

@@ -28,17 +28,17 @@ import {
 import { type Person, recordInTeams } from "./audit.ts";
 import { takeInvitation } from "./members.ts";
 
-/** What the provider says of somebody. */
+/** A person as described by the provider. */
 export type OidcPerson = OidcIdentity & { email: string | null; isVerified: boolean; name: string | null };
 
 export type OidcPolicy = {
-  /** Who has a verified address there gets an account; lower case. */
+  /** Domains whose verified addresses get an account; lower case. */
   allowedDomains: readonly string[];
   /** Whether people may sign in with passwords as well. */
   passwordLogin: boolean;
 };
 
-/** What somebody had in his hands when he began: the token of an invitation, or of the first account. */
+/** The token that the person began with: of an invitation, or of the first account. */
 export type Entrance = { invitation?: string | undefined; setup?: string | undefined };
 
 type LogIn = {
@@ -96,7 +96,7 @@ async function link(sql: Tx, accountId: string, address: string, identity: OidcI
   await recordInTeams(sql, accountId, actor, { action: "account.linked", subject: address, details });
 }
 
-/** With a verified address, and a reason: an invitation, the first account's link, or a domain that is let in. */
+/** Requires a verified address and a reason: an invitation, the link of the first account, or an allowed domain. */
 async function createAccount(
   sql: Tx,
   person: OidcPerson,
@@ -126,7 +126,7 @@ async function createAccount(
   return accountId;
 }
 
-/** Which of several teams somebody belongs to only their owners know. */
+/** With several teams, only owners know which one a person belongs to. */
 async function admitToOnlyTeam(sql: Tx, accountId: string, address: string): Promise<void> {
   const teams = await selectTeams(sql);
   if (teams.length !== 1) return;

@@ -11,7 +11,7 @@ import { deleteTrustRule, insertTrustRule, selectTrustRules } from "../../store/
 
 type Conditions = Pick<TrustRule, "kind" | "issuer" | "repositoryId" | "repository" | "events" | "refs">;
 
-/** What people call the repository: its name if it is known. */
+/** Returns the name of the repository if it is known, else its id. */
 export const nameRepository = ({ repository, repositoryId }: Pick<TrustRule, "repository" | "repositoryId">): string =>
   repository ?? `repository ${repositoryId}`;
 

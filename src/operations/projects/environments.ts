@@ -27,7 +27,7 @@ import {
   type VariableRow,
 } from "../../store/environments.ts";
 
-/** Which environment, of which team. */
+/** The key of an environment. */
 export type EnvironmentPlace = { teamId: string; environmentId: string };
 export type GivenVariable = { value: string; secret: boolean };
 
@@ -54,7 +54,7 @@ export const removeEnvironment = async (sql: Tx, { teamId, environmentId }: Envi
 const placeOf = ({ teamId, environmentId }: EnvironmentPlace, name: string) =>
   variablePlace(teamId, environmentId, name);
 
-/** As it may be shown. */
+/** Returns the variable as answers show it. */
 export const toVariable = (
   seal: Seal,
   place: EnvironmentPlace,

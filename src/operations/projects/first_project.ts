@@ -1,4 +1,4 @@
-/** What an empty built-in database gets: a team, a project, a key for each. */
+/** Creates the first objects of an empty built-in database: a team, a project, a key for each. */
 
 import type { Database } from "../../database/connect.ts";
 import { selectAnyAccount } from "../../store/accounts.ts";

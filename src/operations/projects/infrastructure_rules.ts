@@ -26,7 +26,7 @@ import { firstPlainLine } from "../../wording/first_line.ts";
 
 const DAY = 86_400_000;
 
-/** Which rule, of which team. */
+/** The key of an infrastructure rule. */
 export type InfrastructureRuleKey = { teamId: string; infrastructureRuleId: string };
 
 export const findInfrastructureRule = async (sql: Sql, key: InfrastructureRuleKey): Promise<InfrastructureRule> =>

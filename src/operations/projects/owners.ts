@@ -128,7 +128,7 @@ async function findOwners(
   return isWhole;
 }
 
-/** Whose each group is; refuses a file that takes too long. */
+/** Returns the owners of each group; refuses a file that takes too long. */
 async function createLists(
   read: ReadFile,
   groups: readonly OwnedGroup[],

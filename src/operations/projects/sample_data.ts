@@ -49,7 +49,7 @@ function createRandom(seed: number): () => number {
   };
 }
 
-/** What goes wrong in the story: a flaky case, a bug that is fixed, and one that is not. */
+/** Returns the failure of a sample case, if any: one case is flaky, one has a bug that gets fixed, and one has a bug that does not. */
 function outcome(
   name: string,
   day: number,
