@@ -17,7 +17,7 @@ export type Config = {
   /** Undefined: the built-in PostgreSQL in `dataDir`. */
   databaseUrl: string | undefined;
   dataDir: string;
-  /** Without a trailing slash; undefined: made from the address that the server listens on. */
+  /** The public address without a trailing slash. Undefined: it is derived from the address that the server listens on. */
   publicUrl: string | undefined;
   /** 0: no limit. */
   rateLimitPerMinute: number;
@@ -29,21 +29,21 @@ export type Config = {
   trustProxy: BlockList;
   /** Private addresses that integrations may reach all the same. */
   outboundAllow: BlockList;
-  /** Where requests to integrations go through; may hold a password. Undefined: they go direct. */
+  /** The proxy of requests to integrations; may contain a password. Undefined: requests are direct. */
   outboundProxy: string | undefined;
-  /** Who does not know it does not get the figures of /metrics; undefined: they are open. */
+  /** The token required for /metrics. Undefined: the figures are public. */
   metricsToken: string | undefined;
   logLevel: LogLevel;
   /** Connections for statements, and as many again for transactions. */
   databasePool: number;
-  /** How long results are kept where a project says nothing itself; 0: for ever. */
+  /** Retention of results in days unless a project has its own; 0: unlimited. */
   retentionDays: number;
   /** How long executions and their runs are kept, at least as long as their results; 0: for ever. */
   executionRetentionDays: number;
   attachments: AttachmentSettings;
   /** 32 bytes that seal variables; undefined: a file in `dataDir` holds them, and is made when needed. */
   secretKey: Uint8Array | undefined;
-  /** What SECRET_KEY was before: values are sealed anew. */
+  /** The previous SECRET_KEY. Values sealed with it are sealed again with the new one. */
   secretKeyOld: Uint8Array | undefined;
   /** Undefined: people sign in with passwords only. */
   oidc: OidcConfig | undefined;
@@ -61,11 +61,11 @@ export const retentionOf = (config: Config): RetentionSettings => ({
 
 /** One OpenID Connect provider. */
 export type OidcConfig = {
-  /** As it calls itself: https, or a server on this machine. */
+  /** The issuer as the provider names itself: https, or a server on this machine. */
   issuer: string;
   clientId: string;
   clientSecret: string;
-  /** Who has a verified address there gets an account; lower case. */
+  /** Domains whose verified addresses get an account; lower case. */
   allowedDomains: string[];
 };
 

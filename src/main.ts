@@ -30,7 +30,7 @@ import { selectAnyTeam } from "./store/projects.ts";
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
-  // From here on there is something to end in order: who asks for it while the server starts is heard when it has started.
+  // From here on a stop must be orderly. A signal during startup takes effect when the server has started.
   const stopping = stopSignal();
   for (const misspelt of config.misspelt) log.warn(toMisspeltText(misspelt));
   warnOfDescriptors(readDescriptors(config), log);

@@ -1,4 +1,4 @@
-/** What happens in a project or an execution, as a stream of Server-Sent Events. */
+/** Streams the events of a project or an execution as Server-Sent Events. */
 
 import { type ServerSentEvent, type StreamControl, toEventText, toKeepAlive } from "../http/events.ts";
 import { absent, fail } from "../http/problem.ts";
@@ -60,7 +60,7 @@ function* newsTexts(news: readonly News[]): Generator<string> {
   }
 }
 
-/** What has changed since a number of the counter that versions are of; the first time, with 0, the whole. */
+/** Yields what changed since version `seen`; the complete state if it is 0. */
 function* stateTexts(state: LiveState, seen: number, url: string): Generator<string> {
   const { execution, tasks, executionVersion } = state;
   if (seen === 0) {
@@ -127,7 +127,7 @@ async function* follow(following: Following, control: StreamControl): AsyncGener
   };
 
   try {
-    // With it the headers go out.
+    // The first chunk also sends the headers.
     yield `retry: ${RETRY_MS}\n${toKeepAlive(writePosition(position))}`;
     if (gap !== undefined) yield toEventText({ event: "gap", data: { reason: gap } });
     while (!signal.aborted) {
@@ -139,7 +139,7 @@ async function* follow(following: Following, control: StreamControl): AsyncGener
       const isReady = executionId === undefined || states.length > 0;
       if (batch && isReady) {
         yield* say(changes(states));
-        // As it was before what follows is told: whatever led to it comes with that.
+        // Uses the state before the following events are sent, so that events that led to it precede it.
         const over = executionId === undefined ? undefined : states.find(({ isOver }) => isOver)?.xmax;
         try {
           if (compare(position, batch.from) < 0) {

@@ -1,4 +1,4 @@
-/** What runners ask for: tasks to run, and to be rid of them; and what tasks have printed. */
+/** Endpoints of runners: take and return tasks, and send the output of tasks. */
 
 import { absent, fail } from "../http/problem.ts";
 import { endByInfrastructure, endStopped, endUnopened } from "../operations/executions/lease_ends.ts";
@@ -27,15 +27,15 @@ import { updateListedProbe, updateProbeWithoutBuild } from "../store/probes.ts";
 import { countRunners } from "../store/runners.ts";
 import { selectRunId } from "../store/test_runs.ts";
 
-/** Of what a task printed at the end goes into its failure. */
+/** Length of the end of a task's output that is stored with its failure. */
 const OUTPUT_TAIL = 16_384;
 
 /** How often a call looks in the queue behind tasks whose variables do not open. */
 const MAX_LOOKS = 20;
 
-/** Of a log, in one answer. */
-const FEW_PARTS = 32;
-const MOST_PARTS = 100_000;
+/** Maximum number of log parts in an answer as JSON, and as text. */
+const MAX_JSON_PARTS = 32;
+const MAX_TEXT_PARTS = 100_000;
 
 /** Its runner was told to end it, for another reason than its time. */
 const isStopped = ({ stopReason, overtime }: HeldLease) => stopReason !== null && !overtime;
@@ -91,7 +91,7 @@ export const leases: Route[] = [
       try {
         let synced = await sync(body);
         const before = synced.isWatched;
-        // Who looks at what it holds does not wait as long as the runner would.
+        // While someone watches the tasks, a call waits no longer than the polling interval.
         const longest = before ? pollIntervalSeconds({ ...budget, ...synced }) : waitSeconds;
         const until = performance.now() + Math.min(waitSeconds, longest) * 1000;
         const ids = held.map(({ id }) => id);
@@ -260,7 +260,13 @@ export const leases: Route[] = [
         if (wantsText) return plainText(200, "");
         return { leaseId: null, offset: 0, text: "", nextOffset: 0, ended: false };
       }
-      const parts = await selectLogParts(sql, projectId, lease.id, query.offset, wantsText ? MOST_PARTS : FEW_PARTS);
+      const parts = await selectLogParts(
+        sql,
+        projectId,
+        lease.id,
+        query.offset,
+        wantsText ? MAX_TEXT_PARTS : MAX_JSON_PARTS,
+      );
       const { offset, nextOffset, text } = joinLog(parts, query.offset);
       if (wantsText) return plainText(200, text);
       return { leaseId: lease.id, offset, text, nextOffset, ended: lease.isOver && nextOffset >= lease.logBytes };

@@ -124,7 +124,7 @@ async function ofLease(
     parameters;
   return {
     testedCommit: commit,
-    // Where it comes from is the execution's to say, and when it was run is known.
+    // The execution determines the origin, and the time of the run is known.
     parameters: {
       ...{ format, exit_code, allow_empty, complete, attachments, host, system, image, repository_root },
       ...{ gate: parameters.gate, gate_missing: parameters.gate_missing, gate_dry_run: parameters.gate_dry_run },

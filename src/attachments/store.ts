@@ -12,7 +12,7 @@ export type AttachmentSettings = {
   directory: string;
   s3: S3Settings | undefined;
   limits: AttachmentLimits;
-  /** How long attachments are kept; 0: for as long as their execution. */
+  /** Retention of attachments in days; 0: as long as their execution. */
   retentionDays: number;
 };
 
@@ -27,7 +27,7 @@ export type AttachmentLimits = {
   maxFiles: number;
 };
 
-/** What servers, and their threads, need of attachments. */
+/** The services of attachments that servers and their threads use. */
 export type AttachmentServices = {
   store: ContentStore;
   spool: Spool;

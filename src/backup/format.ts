@@ -22,7 +22,7 @@ const table = v.object({ name, columns: v.array(name) });
 const partition = v.object({
   name,
   parent: name,
-  // It becomes part of a statement.
+  // The bound becomes part of a statement, so its format is restricted.
   bound: v.pipe(v.string(), v.regex(/^(DEFAULT|FOR VALUES FROM \('[0-9a-f-]+'\) TO \('[0-9a-f-]+'\))$/)),
 });
 const sequence = v.object({ name, value: count, isCalled: v.boolean() });
@@ -39,7 +39,7 @@ const attachments = v.variant("content", [
 export const backupHeader = v.object({
   /** The version of Assay that wrote the file. */
   assay: v.string(),
-  /** How many migrations the database has. */
+  /** Number of migrations of the database. */
   schema: count,
   /** The major version of PostgreSQL. */
   postgres: count,

@@ -27,7 +27,7 @@ const toPlainText = (text: string) =>
 
 const messageOf = (failure: AnnotatedFailure) => failure.message ?? `${caseTitle(failure)} failed`;
 
-/** As GitHub's toolkit has it: https://github.com/actions/toolkit, packages/core/src/command.ts. */
+/** Escapes like GitHub's toolkit: https://github.com/actions/toolkit, packages/core/src/command.ts. */
 const toData = (text: string) =>
   toPlainText(text).replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
 const toProperty = (text: string) => toData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");

@@ -48,7 +48,7 @@ const KEPT_TREES = 4;
 /** By this variable the processes of a probe are known. */
 const PROBE_VARIABLE = "ASSAY_PROBE_ID";
 const MAX_OUTPUT_BYTES = 65_536;
-/** As of git bisect, and of shells where there is no such command. */
+/** Exit codes without a result: 125 of git bisect, and 126 and 127 of shells that cannot run the command. */
 const NO_RESULT_CODES = [125, 126, 127];
 
 export async function createProber(options: ProberOptions): Promise<Prober> {

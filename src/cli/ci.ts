@@ -24,7 +24,7 @@ export type CiBuild = {
   /** The newest commit of that branch that the tested tree contains. */
   baseCommit?: string;
   buildUrl?: string;
-  /** As the system says, which few do. */
+  /** The default branch, which few systems provide. */
   defaultBranch?: string;
   /** The job uploads what the workflow of a fork has tested. */
   untrusted?: true;
@@ -83,7 +83,7 @@ const ofOwner = (owner: string | undefined, branch: string | undefined) =>
 /** The first of the parts of "alice/web". */
 const ownerOf = (path: string | undefined) => path?.split("/")[0];
 
-/** From an index that begins with 0; one of one is no shard. */
+/** Converts an index from 0; a single job is not a shard. */
 function toShard(index: string | undefined, total: string | undefined): string | undefined {
   if (!/^\d+$/.test(index ?? "") || !/^\d+$/.test(total ?? "") || Number(total) <= 1) return undefined;
   return `${Number(index) + 1}/${Number(total)}`;
@@ -166,7 +166,7 @@ function readGitlab({ get, found }: Variables): Said {
 
 function readJenkins({ get, git, found }: Variables): Said {
   const branch = get("BRANCH_NAME");
-  // Where Jenkins has merged a pull request before it builds it, its head is what was fetched as its branch.
+  // If Jenkins merged the pull request before the build, its head is the commit that was fetched as its branch.
   const head = found.pullRequest && branch && git("rev-parse", "-q", "--verify", `origin/${branch}`);
   const isNamed = (get("CHANGE_BRANCH") ?? branch) !== undefined;
   const fetched = found.branch?.replace(/^(?:refs\/)?(?:remotes\/)?origin\//, "");

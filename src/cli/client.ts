@@ -6,7 +6,7 @@ import { toPlainLine } from "./output.ts";
 import { UsageError } from "./usage.ts";
 import type { ServerAnswer, StreamedBody } from "../runner/protocol.ts";
 
-/** Where and as whom: `ASSAY_URL`, `ASSAY_PROJECT`, `ASSAY_KEY`. */
+/** The server, the project and its key: `ASSAY_URL`, `ASSAY_PROJECT`, `ASSAY_KEY`. */
 export type ServerAddress = { url: string; project: string; key: string };
 
 const VARIABLES = { url: "ASSAY_URL", project: "ASSAY_PROJECT", key: "ASSAY_KEY" } as const;
@@ -53,7 +53,7 @@ export type ServerRequest = {
   headers?: Record<string, string>;
   body?: string | Uint8Array<ArrayBuffer> | Blob | FormData | StreamedBody;
   signal?: AbortSignal;
-  /** How long one try may take. Default 30,000. */
+  /** Timeout of one attempt. Default 30,000. */
   timeoutMs?: number;
   /** How much of the answer is read at most. Default 32 MiB, which is more than any plan has. */
   maxBytes?: number;
@@ -187,7 +187,7 @@ export async function askSocket(socket: string, body: unknown): Promise<ServerAn
 export const shown = ({ url }: KeylessAddress): string => url.replace(/\/\/[^/]*@/, "//***@");
 
 const MAX_MESSAGE = 1_000;
-/** How a server begins the message about a path that it does not have. */
+/** The beginning of the server's message about an unknown path. */
 const NO_ENDPOINT = "No such endpoint: ";
 
 /** One line of what an answer that is no success says: the server's own words where there are any. */

@@ -97,7 +97,7 @@ export async function runCommandLine(
     if (isClosedPipe(error)) return BROKEN_PIPE_CODE;
     const isUsage = error instanceof UsageError;
     const shown = toPlainError(error);
-    // It may hold what a server or a report says.
+    // The message may contain text of a server or a report.
     const text = toPlainLines(shown instanceof Error ? shown.message : String(shown));
     io.stderr.print(invocation.secrets.mask(text));
     if (isUsage) io.stderr.print(`Run "${await helpCommand(args, commands)}" for usage`);

@@ -41,7 +41,7 @@ export type Io = {
   onStopSignal(listener: (signal: StopSignal) => void): () => void;
 };
 
-/** Where CI systems, git and the configuration are looked for. */
+/** The environment and directory that CI systems, git and the configuration are read from. */
 export type BuildContext = Pick<Invocation, "environment" | "directory">;
 
 export type Invocation = Io & {

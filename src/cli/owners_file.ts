@@ -8,7 +8,7 @@ import { askGit } from "./ci.ts";
 import { ask, messageOf, type ServerAddress } from "./client.ts";
 import type { BuildContext } from "./invocation.ts";
 
-/** Where GitHub and GitLab look for it, in the order in which they do. */
+/** The paths that GitHub and GitLab look at, in their order. */
 const PLACES = [".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"];
 const GITLAB_PLACES = ["CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"];
 
@@ -34,7 +34,7 @@ export function findOwnersFile(system: CiSystemName | undefined, root: string): 
   return undefined;
 }
 
-/** What decides whether the file is sent: where the upload comes from, as its parameters say. */
+/** The parameters of the upload that decide whether the file is sent. */
 export type OwnersOrigin = {
   system: CiSystemName | undefined;
   branch: string | undefined;

@@ -1,11 +1,11 @@
-/** Which report files an upload means: globs expanded, and of a command's reports only those that it has written. */
+/** Finds the report files of an upload: expands globs, and takes only reports that the command has written. */
 
 import { readFileSync, type Stats, statSync } from "node:fs";
 import { toFileError } from "../file_failure.ts";
 import { basename, join, resolve } from "node:path";
 
 export type ReportFile = {
-  /** As it was given, or below the folder of the glob as that was given. */
+  /** The name as given, or relative to the given folder of the glob. */
   name: string;
   path: string;
   stats: Stats;

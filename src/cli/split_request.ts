@@ -19,7 +19,7 @@ import type { Invocation } from "./invocation.ts";
 import { UsageError } from "./usage.ts";
 import type { ServerAnswer } from "../runner/protocol.ts";
 
-/** Which files are asked for. */
+/** The request for the files of a shard. */
 export type SplitRequest = {
   shard: Shard;
   task: string;
@@ -29,7 +29,7 @@ export type SplitRequest = {
   patienceMs: number;
 };
 
-/** As the server answers it; what newer servers add is passed over. */
+/** The answer of the server. Fields of newer servers are ignored. */
 export const planAnswer = v.object({
   files: v.array(v.string()),
   timings: v.record(v.string(), v.number()),

@@ -23,7 +23,7 @@ export type AttachmentUpload = {
   format: string | undefined;
   /** Absolute paths of files for the run as a whole. */
   attach: readonly string[];
-  /** Of which test cases the files that the reports name are sent. */
+  /** The test cases whose named files are sent. */
   scope: AttachmentScope | "none";
   /** The absolute path of the folder below which files may be sent. */
   root: string;

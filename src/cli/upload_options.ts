@@ -117,7 +117,7 @@ export type AttachmentArguments = {
   /** Files and globs for the run as a whole. */
   attach: string[];
   root: string;
-  /** Of which test cases the files that reports name are sent. */
+  /** The test cases whose named files are sent. */
   scope: AttachmentScope | "none";
 };
 

@@ -94,7 +94,7 @@ async function toBody(reports: Reports, parameters: Record<string, string>): Pro
 export type UploadOptions = {
   patienceMs: number;
   signal?: AbortSignal | undefined;
-  /** Where people reach the server, if that is not where this machine does. */
+  /** The address that people use, if it differs from the address that this machine uses. */
   publicUrl?: string | undefined;
 };
 
@@ -156,7 +156,7 @@ export async function sendReports(
 
 function parseAnswer(text: string): { run: AnsweredRun; answer: object } | undefined {
   try {
-    // With a function it refuses what is nested too deeply to be written again.
+    // With a reviver, JSON.parse rejects values that are nested too deeply to be written again.
     const answer: unknown = JSON.parse(text, (_, member: unknown) => member);
     const parsed = v.safeParse(answered, answer);
     if (!parsed.success) return undefined;

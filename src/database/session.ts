@@ -66,7 +66,7 @@ const askSimply = async (sql: Sql, text: string): Promise<Row[]> => await sql.un
 export const DROPPED_SETTINGS =
   "A pooler does not pass on settings, so statements may take several times as long: set them on the role as docs/operations.md says";
 
-/** Settings for speed with which a session of `poolName` is opened. */
+/** Settings that make the sessions of a pool faster. */
 const SPEED = [
   { poolName: "pool", name: "jit", wanted: "off" },
   { poolName: "fast", name: "plan_cache_mode", wanted: "force_generic_plan" },

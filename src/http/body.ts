@@ -75,7 +75,7 @@ export async function receiveBody(
   if (declared > maxDeclared) tooLarge(maxDeclared, declared > 4 * maxDeclared, [variable, filter?.variable]);
   // A body that may have to be given up is read as a stream, which can be cancelled.
   const isSmall = declared > 0 && declared <= FIRST && !signal;
-  // To ask for the stream of a small body would make one.
+  // Accessing `request.body` would create a stream, which a small body does not need.
   if (!isSmall && !request.body) return { blocks: [], encoding: null };
   const encoding = encodingOf(name);
 
@@ -123,7 +123,7 @@ async function filterAll(filter: BodyFilter, blocks: readonly Bytes[]): Promise<
   const kept: Bytes[] = [];
   for (const block of blocks) kept.push(...(await filter.push(block)));
   kept.push(...(await filter.end()));
-  // They are parts of one buffer, and a block has a buffer of its own.
+  // The chunks share one buffer, but a block needs a buffer of its own.
   return [new Uint8Array(Buffer.concat(kept))];
 }
 
@@ -135,7 +135,7 @@ type Collecting = Required<Omit<ReceiveLimits, "maxBytes" | "variable" | "signal
   declared: number;
 };
 
-/** What a filter keeps of the chunks of a body. */
+/** Yields the chunks of a body that a filter keeps. */
 async function* keptOf(
   chunks: AsyncIterable<Bytes>,
   filter: BodyFilter,
@@ -228,7 +228,8 @@ async function collect(stream: ReadableStream<Bytes>, limits: Collecting): Promi
     if (size > max) tooLarge(max, true, [limits.variable]);
     const room = grow(chunk.byteLength);
     if (room) await room;
-    // What has come already would be read in one turn: others would wait for that, with large bodies a tenth of a second.
+    // Yields to other requests: chunks that have already arrived would be read in one turn, which takes a tenth of a second for large
+    // bodies.
     unbroken += chunk.byteLength;
     if (unbroken > BLOCK) {
       unbroken = 0;

@@ -1,7 +1,7 @@
 /** Cookies that only this server reads: not scripts, not other sites, and no unencrypted connection where there is TLS. */
 
 export type Cookie = {
-  /** With the prefix that keeps other hosts and unencrypted pages from setting it, where there is TLS. */
+  /** The name, with TLS including the prefix that prevents other hosts and unencrypted pages from setting it. */
   name: string;
   /** The value in a Cookie header; undefined where there is none, or several, one of which somebody else has set. */
   read(header: string | null): string | undefined;

@@ -2,7 +2,7 @@
 
 import { closeSync, openSync } from "node:fs";
 
-/** How many the process may have: Bun raises it to the hard limit when it starts. `undefined` where there is none. */
+/** Returns the maximum number of file descriptors of the process, which Bun raises to the hard limit at startup; undefined if unlimited. */
 export function descriptorLimit(): number | undefined {
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
   const soft = userLimits?.open_files?.soft;

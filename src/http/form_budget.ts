@@ -3,7 +3,7 @@
 const KIBIBYTE = 1_024;
 const MEBIBYTE = 1_048_576;
 
-/** How large a form may be, how long it may take to arrive, and how many bytes all of its kind may hold. */
+/** Limits for one kind of forms: size of a form, time to arrive, and bytes of all forms being received. */
 export type FormLimits = {
   maxBytes: number;
   maxSeconds: number;

@@ -3,7 +3,7 @@
 import type { Bytes } from "./body.ts";
 import { fail } from "./problem.ts";
 
-/** What a part says of itself. */
+/** The headers of a part. */
 export type PartHeaders = { filename: string; contentType: string | null };
 
 /** Takes the content of one part. */
@@ -12,7 +12,7 @@ export type PartWriter = { write(chunk: Uint8Array): Promise<void>; close(): Pro
 export type PartSeparator = {
   /** Returns the bytes of the form that are kept. */
   push(chunk: Bytes): Promise<Bytes[]>;
-  /** To be called after the last chunk. */
+  /** Call this after the last chunk. */
   end(): Promise<Bytes[]>;
 };
 

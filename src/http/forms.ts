@@ -25,7 +25,7 @@ export function createForms({ secret, publicUrl }: { secret: Uint8Array; publicU
   const isSecure = /^https:/i.test(publicUrl);
   const sign = (nonce: Uint8Array, binding: string) => keyed.copy().update(nonce).update(binding).digest();
 
-  /** Without TLS a server is often reached under several names; each is its own. */
+  /** A server without TLS is often reached under several names; each is its own origin. */
   const isOurs = (origin: string | undefined, host: string | null) =>
     origin !== undefined && (origin === own || (!isSecure && host !== null && origin === originOf(`http://${host}`)));
 
@@ -43,7 +43,7 @@ export function createForms({ secret, publicUrl }: { secret: Uint8Array; publicU
       return bytes.length === NONCE_BYTES + MAC_BYTES && timingSafeEqual(bytes.subarray(NONCE_BYTES), expected);
     },
 
-    /** Where the request comes from, and as what it was sent. */
+    /** Whether the request comes from one of our pages and has the type of a form. */
     isFromOurPage({ headers }: Pick<Request, "headers">): boolean {
       const type = (headers.get("content-type") ?? "").split(";")[0]!.trim().toLowerCase();
       const origin = headers.get("origin");

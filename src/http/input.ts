@@ -16,7 +16,7 @@ function quote(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(short) : short;
 }
 
-/** Without quotes when it is a plain name; never longer than a line. */
+/** Quotes a field name of at most 200 characters. */
 const nameOf = (path: string) => JSON.stringify(path.slice(0, 200).toWellFormed());
 
 /** Returns the value as it was sent: the issue itself may contain the transformed value. */

@@ -59,7 +59,7 @@ export const gauge = (about: Named, read: () => number | undefined | readonly [l
 export function createCounter(about: Named) {
   const cells = new Map<string, { labels: Labels; value: number }>();
   return {
-    /** To be kept where it is counted often. */
+    /** Returns a cell that callers keep if they count often. */
     at(labels: Labels): { value: number } {
       const key = Object.values(labels).join("\0");
       let cell = cells.get(key);
@@ -142,7 +142,7 @@ export function createRequestMetrics(prefix: string) {
 const LAG_EVERY_MS = 500;
 const LAG_WINDOW_MS = 15_000;
 
-/** How late a timer of this process comes; `stop` ends the look. */
+/** Measures the maximum delay of a timer in this process. */
 export function createLoopLag(monotonic: () => number = () => performance.now()) {
   // Two windows, so that a reader who comes every 15 s misses nothing.
   let [current, before] = [0, 0];

@@ -9,7 +9,7 @@ export class OidcError extends Error {
 }
 
 export type OidcOptions = {
-  /** As the provider calls itself. */
+  /** The issuer as the provider names itself. */
   issuer: string;
   clientId: string;
   clientSecret: string;
@@ -71,7 +71,7 @@ export function createOidc(options: OidcOptions) {
     return new Response(answer.text, { status: answer.status, headers: kept });
   };
 
-  /** As the provider can: most take the secret in a header. */
+  /** Uses the method that the provider supports; most accept the secret in a header. */
   const authentication: openid.ClientAuth = (server, client, body, headers) => {
     const methods = server.token_endpoint_auth_methods_supported;
     const isBasic = methods === undefined || methods.includes("client_secret_basic");
@@ -104,7 +104,7 @@ export function createOidc(options: OidcOptions) {
   }
 
   return {
-    /** Where the browser goes, and what it must show when it comes back. Throws OidcError. */
+    /** Returns the address for the browser, and the state it must present when it returns. Throws OidcError. */
     begin: () =>
       telling(async (): Promise<{ url: `https://${string}` | `http://${string}`; flow: OidcFlow }> => {
         const configuration = await getConfiguration();

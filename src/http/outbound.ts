@@ -27,7 +27,7 @@ export type OutboundRequest = {
   url: string;
   headers?: Record<string, string>;
   body?: string;
-  /** How much of the answer is read. Default 64 KiB. */
+  /** Maximum bytes of the answer that are read. Default 64 KiB. */
   maxBytes?: number;
   /** Less than the usual 15 s. */
   timeoutMs?: number;

@@ -82,7 +82,7 @@ export function createRateLimit(
       turn(monotonic());
     },
 
-    /** How many clients are remembered. */
+    /** The number of clients in memory. */
     get size(): number {
       let both = current.size;
       for (const client of previous.keys()) if (!current.has(client)) both++;

@@ -18,7 +18,7 @@ export type Handler = { fetch(request: Request, connection: Connection): Promise
  * connection that sends another request before it has the answer to the one before.
  */
 const MAX_PER_TURN = 32;
-/** How long running requests may take to end once the server stops. */
+/** Maximum time for running requests to finish once the server stops. */
 const DRAIN_MS = 30_000;
 type Segments = Record<string, string>;
 type SentRequest = Request & { params?: Segments };
@@ -118,7 +118,7 @@ export function startServer({ host, port }: ServerOptions) {
   return {
     url: toServerUrl(host, listener.port!),
 
-    /** From now on requests are answered; what has waited is, too. */
+    /** Sets the handler; requests that were waiting are answered too. */
     answerWith(given: Handler): void {
       handler = given;
       setReady(given);

@@ -3,7 +3,7 @@
 export type RequestTarget = {
   /** Percent-encoded. */
   path: string;
-  /** Without the question mark. */
+  /** The query without the question mark. */
   search: string;
   /** The request's Host header makes no address. */
   badHost: boolean;

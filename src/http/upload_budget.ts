@@ -36,9 +36,9 @@ type Entry = {
   key: string;
   held: number;
   wanted: number;
-  /** Its size at the last check. */
+  /** The size at the last check. */
   seen: number;
-  /** Bytes since the last look that take no memory. */
+  /** Bytes since the last check that need no memory. */
   passed: number;
   hasArrived: boolean;
   grant: () => void;

@@ -4,7 +4,7 @@ import { isJsonRecord, type JsonRecord } from "./json_rpc.ts";
 
 /** Maximum size of a result as JSON in UTF-8: an assistant pays for every byte. */
 export const MAX_RESULT_BYTES = 20_000;
-/** What the revision of the protocol adds to a result. */
+/** Size of the envelope that the protocol adds to a result. */
 const ENVELOPE_BYTES = 400;
 /** Maximum size of the statement of what was left out. */
 const STATEMENT_BYTES = 600;

@@ -45,7 +45,7 @@ export type McpCaller = {
 export type McpAnswer = { status: number; body: JsonRecord | JsonRecord[] | undefined };
 
 const MAX_BATCH_SIZE = 20;
-/** How long a client may keep the list of tools: it changes with the version of the server. */
+/** How long a client may cache the list of tools, which changes only with the version of the server. */
 const LIST_TTL_MS = 300_000;
 
 const SERVER_INFO = { name: "assay", title: "Assay", version: packageJson.version };
@@ -172,7 +172,7 @@ async function callTool({ name, arguments: given = {} }: JsonRecord, caller: Mcp
   return await run(tool, given, caller);
 }
 
-/** What the assistant did wrong is a result, which it reads and corrects; what failed otherwise is thrown. */
+/** Returns mistakes of the assistant as results, which it can read and correct; throws other errors. */
 async function run(tool: Tool, given: JsonRecord, { api }: McpCaller): Promise<ToolResult> {
   try {
     const cleaner = createCleaner();

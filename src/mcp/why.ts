@@ -24,8 +24,8 @@ export type Why = {
   running: string | null;
 };
 
-/** How many executions are looked through for one that has ended. */
-const LOOKED_THROUGH = 20;
+/** Maximum number of executions that are searched for one that has ended. */
+const MAX_EXECUTIONS_SEARCHED = 20;
 
 /** Fails as the API does, for one with NOT_FOUND where the execution that is asked for does not exist. */
 export async function findWhy({ get }: Pick<ProjectApi, "get">, query: WhyQuery, causes: number): Promise<Why> {
@@ -34,8 +34,8 @@ export async function findWhy({ get }: Pick<ProjectApi, "get">, query: WhyQuery,
   const isBranch = pullRequest === undefined;
   const state = isBranch ? await get<BranchStateAnswer>("/state", { branch }) : null;
   const { data: executions } = await get<ListPage<Execution>>("/executions", {
-    limit: LOOKED_THROUGH,
-    // What a fork reports says nothing of a branch.
+    limit: MAX_EXECUTIONS_SEARCHED,
+    // Reports of forks are no evidence about a branch.
     ...(state ? { branch: state.branch, untrusted: "false" } : { pull_request: pullRequest }),
   });
   const { executionId, running } = explainedExecution(state, executions);

@@ -1,16 +1,16 @@
-/** How often a password may be tried. */
+/** Limits how often passwords can be tried. */
 
 import { isIPv6 } from "node:net";
 
-/** Of an account from an address: so many wrong ones, and each after that waits twice as long, up to the longest. */
-const FREE = 3;
+/** Wrong passwords for an account from an address that cause no wait. Each further one doubles the wait, up to LONGEST_WAIT_MS. */
+const FREE_TRIES = 3;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 15 * 60_000;
-/** Of an address, whatever the accounts: so many wrong ones in so long. */
-const PER_ADDRESS = 50;
+/** Maximum wrong passwords from an address within WINDOW_MS, for all accounts together. */
+const MAX_PER_ADDRESS = 50;
 const WINDOW_MS = 10 * 60_000;
 /** Maximum passwords of accounts that exist that are verified in the same time for an address beyond its limit. */
-const REVIEWED_PER_ADDRESS = 300;
+const MAX_REVIEWS_PER_ADDRESS = 300;
 /** Wrong ones are forgotten after this time without any. */
 const FORGET_MS = 60 * 60_000;
 /** Beyond it the oldest are forgotten: memory is bounded whatever comes. */
@@ -73,7 +73,7 @@ export function createAttempts(
   }
 
   const waitOf = ({ count, last }: Tries, now: number) =>
-    count < FREE ? 0 : last + Math.min(FIRST_WAIT_MS * 2 ** (count - FREE), LONGEST_WAIT_MS) - now;
+    count < FREE_TRIES ? 0 : last + Math.min(FIRST_WAIT_MS * 2 ** (count - FREE_TRIES), LONGEST_WAIT_MS) - now;
 
   /** Milliseconds until `recent` has room for one more. */
   const fullFor = (recent: readonly number[], limit: number, now: number) =>
@@ -98,8 +98,8 @@ export function createAttempts(
     begin({ account, address }: SignInAttempt): number {
       const now = monotonic();
       const block = addressBlock(address);
-      // It does not tell how long the account has to wait: that would tell whether there is one.
-      return fullFor(recentOf(addresses, block, now), PER_ADDRESS, now) || count(addresses, block, account, now);
+      // The answer does not depend on the wait of the account, because that would reveal whether the account exists.
+      return fullFor(recentOf(addresses, block, now), MAX_PER_ADDRESS, now) || count(addresses, block, account, now);
     },
 
     /**
@@ -109,7 +109,9 @@ export function createAttempts(
     review({ account, address }: SignInAttempt): number {
       const now = monotonic();
       const block = addressBlock(address);
-      return fullFor(recentOf(reviews, block, now), REVIEWED_PER_ADDRESS, now) || count(reviews, block, account, now);
+      return (
+        fullFor(recentOf(reviews, block, now), MAX_REVIEWS_PER_ADDRESS, now) || count(reviews, block, account, now)
+      );
     },
 
     /** The password was right. */

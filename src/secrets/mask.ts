@@ -76,7 +76,7 @@ function isVaried(text: string): boolean {
   return distinct.length === MIN_DISTINCT_CHARACTERS;
 }
 
-/** How tools write a text: as it is, in JSON, URLs, XML, HTML and base64. */
+/** Returns the forms in which tools write a text: plain, and in JSON, URLs, XML, HTML and base64. */
 function formsOf(text: string): string[] {
   const json = JSON.stringify(text).slice(1, -1);
   const url = encodeURIComponent(text);
@@ -109,7 +109,7 @@ function unicodeFormsOf(text: string, escaped: RegExp): string[] {
 
 const XML_CODES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
-/** What stands before the text in the encoded data shifts it by 0, 1 or 2 bytes. Characters that it shares with its neighbours are left out. */
+/** Data before the text shifts it by 0, 1 or 2 bytes in base64. Characters shared with neighbouring data are left out. */
 function base64FormsOf(text: string): string[] {
   return [0, 1, 2].flatMap((shift) => {
     const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(text)]);

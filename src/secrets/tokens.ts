@@ -25,7 +25,7 @@ const TOKENS_IN_PATH = /(?<=\/)(?:[\w-]{43}|[0-9a-hjkmnp-tv-z]{32})(?=[/.]|$)/g;
 /** The path of a page, as it may be logged: those of invitations, shares and badges hold tokens. */
 export const maskTokens = (path: string): string => path.replace(TOKENS_IN_PATH, "…");
 
-/** What is no token costs no database work. */
+/** Whether the text has the shape of a token. Other texts are refused without a query. */
 export const isToken = (text: string): boolean => SHAPE.test(text);
 
 /** Lower-case hexadecimal SHA-256. */

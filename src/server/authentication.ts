@@ -13,7 +13,7 @@ import { requireKind } from "./authorization.ts";
 /** The database takes far less to look up a key, or is not available. */
 const LOOK_UP_SECONDS = 10;
 
-/** How far a request has come, and what it has shown of itself. */
+/** The progress of a request and what is known of its caller. */
 export type CallerProgress = Progress & { caller: Caller | undefined; admission: Admission | undefined };
 
 export type AuthenticationOptions = { keys: Sql; rateLimit: RateLimit; deadlines: Deadlines; log: Log };

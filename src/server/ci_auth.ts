@@ -31,7 +31,7 @@ export type CiAuthOptions = {
   database: Database;
   outbound: Outbound;
   rateLimit: RateLimit;
-  /** What tokens must be made for. Without a trailing slash. */
+  /** The required audience of tokens, without a trailing slash. */
   publicUrl: string;
   log: Log;
   clock?: () => Date;

@@ -34,7 +34,7 @@ export type CompositionOptions = {
   isReady: AppOptions["isReady"];
   /** The limits of open event streams; default: those of docs/events.md. */
   streamLimits?: Partial<StreamLimits> | undefined;
-  /** How pages recognise the person who asks; default: by the session cookie. */
+  /** How pages identify the visitor; default: by the session cookie. */
   visitors?: AppOptions["visitors"] | undefined;
   /** How people sign in at the server with this public address; default: as the configuration says. */
   signIn?: ((publicUrl: string) => AppOptions["signIn"]) | undefined;

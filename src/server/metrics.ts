@@ -41,7 +41,7 @@ export type CountedUpload = {
   format: string | undefined;
   /** In the report; none where nothing was added. */
   cases: number;
-  /** As sent. */
+  /** The size as sent. */
   bytes: number;
   /** From the last byte of the body to the answer. */
   seconds: number | undefined;

@@ -37,7 +37,7 @@ import { loggedUpload } from "../schema/uploads.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 export const OPENAPI_FILE = join(import.meta.dir, "openapi.json");
-/** What the tools for assistants take, as JSON Schema. */
+/** The input schemas of the tools for assistants, as JSON Schema. */
 export const INPUT_SCHEMAS_FILE = join(import.meta.dir, "../mcp/input_schemas.json");
 
 type Json = Record<string, unknown>;

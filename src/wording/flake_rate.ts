@@ -1,4 +1,4 @@
-/** How often a test fails by itself, in words: counts first. */
+/** Words for how often a test fails without a cause in the code: counts first. */
 
 import { counted, toCount } from "./numbers.ts";
 

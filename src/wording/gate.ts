@@ -20,7 +20,7 @@ const FAILURES: Record<Blame, (count: number) => string> = {
   incident: (count) => `${counted(count, "failure")} in an incident; rerun the tests when it is over`,
 };
 
-/** What is known about a task besides its gate. */
+/** Facts about a task besides its gate. */
 export type GatedTaskText = {
   slug: string;
   shards: number;

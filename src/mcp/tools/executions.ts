@@ -90,7 +90,7 @@ export const compareTool: Tool = tool(
 /** Maximum number of characters of a log in one answer, and of lines that report an error. */
 const LOG_LENGTH = 5_000;
 const MAX_ERROR_LINES = 10;
-/** How many characters before the answered part are searched for errors. */
+/** Maximum number of characters before the answered part that are searched for errors. */
 const SEARCHED_LENGTH = 200_000;
 
 export const getLogTool: Tool = tool(
