@@ -57,7 +57,7 @@ export function stripAnsi(text: string): string {
 /** A command with more parameters than this is not one that a program writes: the rest of it is ignored. */
 const MAX_PARAMETERS = 32;
 
-/** What each code of "Select Graphic Rendition" changes, except colours with parameters. */
+/** Returns the effect of a code of "Select Graphic Rendition", except colours with parameters. */
 function changeOf(code: number): Partial<Look> | undefined {
   if (code >= 30 && code <= 37) return { foreground: code - 30 };
   if (code >= 40 && code <= 47) return { background: code - 40 };

@@ -20,7 +20,7 @@ export const attachmentName = (path: string): string => path.split("/").pop() ||
 export const isKeptWith = ({ status, flaky }: { status: string; flaky: boolean }): boolean =>
   status === "failed" || flaky;
 
-/** How Playwright ends the name of a picture in the repository: `cart-linux.png`, `cart-webkit-darwin.png`. */
+/** The platform suffix that Playwright adds to the names of pictures in the repository: `cart-linux.png`, `cart-webkit-darwin.png`. */
 const PLATFORM = /-(?:linux|darwin|win32)(\.\w+)$/;
 
 const STEM = /^(.+)-(expected|actual|diff)(\.\w+)$/;

@@ -1,4 +1,4 @@
-/** What answers call the blame of a failure. */
+/** The words for the blame of a failure in answers. */
 
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { Blame, BlamedFailures, BlameCounts, OddsEvidence } from "../schema/failures.ts";
@@ -15,7 +15,7 @@ export const BLAME_LISTS = {
   incident: "incidentFailures",
 } as const satisfies Record<Blame, keyof BlamedFailures>;
 
-/** In which order failures are listed: those that a build has to answer for come first. */
+/** The order in which failures are listed: those that the build is responsible for come first. */
 export const BLAME_ORDER = [
   "new",
   "unclear",
@@ -28,7 +28,7 @@ export const BLAME_ORDER = [
 
 export const isBlame = (kind: string): kind is Blame => kind in BLAME_LISTS;
 
-/** As an answer about one failure says it. */
+/** The blame in an answer about one failure. */
 export const WORD_OF = {
   new: "new",
   unclear: "unclear",
@@ -82,7 +82,7 @@ export function toLists(failures: readonly Blamed[]): BlamedFailures {
   return lists;
 }
 
-/** From this share on the change is blamed. From one half on it is the likeliest explanation, but not clearly. */
+/** The minimum share at which the change is blamed. From one half on it is the likeliest explanation, but not a clear one. */
 const BLAME_SHARE = 0.7;
 
 /** Whether a failure that is put down to its change is clearly that of the change. */

@@ -1,4 +1,4 @@
-/** Which line of builds an execution belongs to. */
+/** Determines the line of builds that an execution belongs to. */
 
 /** A branch and a pull request as an upload or a request names them. */
 export type NamedBranch = {

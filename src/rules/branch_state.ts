@@ -1,8 +1,8 @@
 /** The state of a branch: the latest result of each of its tasks. Whatever says that a branch is red or green asks here. */
 
-/** A task that has not run in so many of a branch's newest builds does not count any more. */
+/** A task is not current if it has not run in this number of the branch's newest builds. */
 export const CURRENT_BUILDS = 50;
-/** Nor does one that has not run for so many days before the branch's newest build. */
+/** A task is not current if it has not run in this number of days before the branch's newest build. */
 export const CURRENT_DAYS = 14;
 /** The number of executions of a branch that are looked through for the moment at which a task became red or green. */
 export const LOOKED_THROUGH = 200;
@@ -28,7 +28,7 @@ export type TaskResult = {
 export type BranchTask = Pick<TaskResult, "slug" | "status" | "passed" | "failed"> & {
   /** When it ended in the first build of those in which it has passed, or failed, ever since. */
   since: string;
-  /** That build. */
+  /** The first build since then. */
   executionId: string;
   /** It has been so in all builds that were looked through, so perhaps for longer. */
   isLonger: boolean;

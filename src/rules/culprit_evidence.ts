@@ -10,7 +10,7 @@ export type StoredProbe = {
   result: "passed" | "failed" | "no_build" | "no_result" | null;
   /** A failure is the one that is searched for, and not another one. */
   isWanted: boolean;
-  /** It ran together with the test cases of other searches. */
+  /** Whether it ran together with the test cases of other searches. */
   isShared: boolean;
   /** Its execution was cancelled. */
   isCancelled: boolean;

@@ -1,4 +1,4 @@
-/** Which probes several searches for culprits share: one execution runs the test cases of all searches to which its commit says something. */
+/** Determines probes that several searches share: one execution runs the test cases of all searches that its commit is informative for. */
 
 /** The probes that a search asks for. */
 export type ProbeRequest = {
@@ -8,7 +8,7 @@ export type ProbeRequest = {
    * Empty: its own probes have not ended, but it may join others.
    */
   next: readonly string[];
-  /** How much a result at a commit is expected to tell the search, in bits. */
+  /** Returns the expected information of a result at a commit for the search, in bits. */
   bitsOf: (hash: string) => number;
 };
 

@@ -1,4 +1,4 @@
-/** What the results of a search for a culprit prove: the suspects, their confirmation, and the end of the search. */
+/** Derives suspects, their confirmation and the end of a search for a culprit from its results. */
 
 import type { Belief, CommitProbe, ProbeResult } from "./culprit.ts";
 
@@ -11,7 +11,7 @@ const CONFIRMATIONS = 2;
 
 const isUsable = ({ result }: CommitProbe): boolean => result === "passed" || result === "failed";
 
-/** How rarely a commit that can have a result is taken for one that cannot. */
+/** Probability that a testable commit is taken for an untestable one. */
 const WRONGLY_UNTESTABLE = 0.02;
 
 /**

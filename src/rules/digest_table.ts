@@ -32,7 +32,7 @@ export const digestAt = (digests: Digests, index: number): Uint32Array =>
 export const toHex = (digests: Digests, index: number): string =>
   Buffer.from(digests.buffer, digests.byteOffset + index * DIGEST_BYTES, DIGEST_BYTES).toString("hex");
 
-/** Of all of them, as `toHex`: 100,000 one by one would cost ten times as much. */
+/** Returns all digests like `toHex`, in a tenth of the time that 100,000 single calls take. */
 export function toHexes(digests: Digests): string[] {
   const all = Buffer.from(digests.buffer, digests.byteOffset, digests.byteLength).toString("hex");
   const length = 2 * DIGEST_BYTES;

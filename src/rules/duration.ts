@@ -1,4 +1,4 @@
-/** How long a run took whose shards ran side by side, and whose attempts came one after the other. */
+/** Computes the duration of a run whose shards ran in parallel, and whose attempts ran one after the other. */
 
 export type TimedAttempt = {
   number: number;
@@ -30,7 +30,7 @@ export function timesOf(attempts: readonly TimedAttempt[], before: Pick<RunTimes
   };
 }
 
-/** Of shards side by side: from the first start to the last end, at least as long as the longest of them. */
+/** Returns the span of parallel shards: from the first start to the last end, at least the longest of them. */
 function spanOf(shards: readonly TimedAttempt[]): { durationMs: number; startedMs: number | null } {
   let [longest, startedMs, endedMs] = [0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { durationMs, startedAt } of shards) {

@@ -73,7 +73,7 @@ export function executionVerdict(status: ExecutionStatus, tasks: readonly TaskSt
 
 type OpenTask = { slug: string; status: TaskStatus; startedAt: string | null };
 
-/** How far an execution is, judged by the usual durations of its tasks. */
+/** The progress of an execution, estimated from the usual durations of its tasks. */
 export type Estimate = {
   /** From 0 to 1: of the usual durations if all are known, else of the tasks. */
   share: number;

@@ -1,4 +1,6 @@
-/** Which failures are one bug: the same exception, the same message but for what varies, in the same places. */
+/**
+ * Fingerprints of failures. Failures with equal fingerprints are one bug: same exception, same message except varying parts, same location.
+ */
 
 import { plainWord } from "./randomness.ts";
 import { type Frame, isTestFrame, ownFrames } from "./stack.ts";
@@ -15,7 +17,7 @@ export type Failure = {
   file: string | null;
 };
 
-/** What failures that bear it have in common: what they say, where they happen, that their test is flaky, an outage. */
+/** The property that failures with the fingerprint share: their message, location, flaky test, or outage. */
 export type FingerprintKind = "message" | "case" | "flaky" | "outage" | "automation" | "infrastructure";
 
 /** `digest` is 32 hexadecimal digits; the rest tells what it was made of. */
@@ -25,7 +27,7 @@ export type Fingerprint = {
   exceptionType: string | null;
   /** Normalised. */
   message: string;
-  /** As "file function". */
+  /** Frames as "file function". */
   frames: string[];
   /** The test, where nothing else tells the failure from others. */
   test: string | null;
@@ -45,16 +47,16 @@ function splitType(line: string): { type: string | null; rest: string } {
   return panic ? { type: "panic", rest: line.slice(panic[0].length) } : { type: null, rest: line };
 }
 
-/** How much is replaced: the less there is beside the message to tell failures apart, the more its words have to. */
+/** How much of a message is replaced. The less there is besides the message to distinguish failures, the more of it is kept. */
 export type Reading = {
   /** Counts, too, and not only what is too large or too odd to be one. */
   numbers: boolean;
-  /** What stands in quotes, and not only what looks random in it; and the whole of a path. */
+  /** Replaces all quoted text, and not only what looks random in it, and whole paths. */
   values: boolean;
 };
 const BARE: Reading = { numbers: true, values: true };
 
-/** What services listen at by default: a database that is away is not the same as a queue that is. */
+/** Default ports of services: an unavailable database is not the same bug as an unavailable queue. */
 const SERVICE_PORT =
   /^(?:22|25|53|389|465|587|636|1433|1521|2181|3306|3389|4222|5432|5672|6379|8086|9042|9092|9200|11211|15672|27017)$/;
 const portOf = (port: string | undefined): string => (port && SERVICE_PORT.test(port) ? `:${port}` : "");
@@ -81,7 +83,7 @@ const QUOTED = /"(?:[^"\\\n]|\\.){0,1000}"|'(?:[^'\\\n]|\\.){0,1000}'(?![A-Za-z]
 /** A longer text within quotes is somebody's data. */
 const MAX_QUOTED = 120;
 const HOST =
-  // Where a label has begun once, beginning within it finds nothing more, and takes long where it is long.
+  // A match can only begin at the start of a label: starting within it finds nothing more, and takes long for long labels.
   /(?:\[[0-9a-f:]{2,40}\]|\blocalhost|\b(?:\d{1,3}\.){3}\d{1,3}|::1|\b(?<!\w-*)[\w-]+(?:\.[\w-]+)*\.(?:local|internal|lan|com|net|org|io|dev|test|example|cluster))(?::(\d{1,5}))?\b/gi;
 const FILE =
   /(?<![\w<@.+~-])(?:[A-Za-z]:)?(?:\.{0,2}[\\/])?(?:[\w@.+~-]+[\\/]){1,30}([\w@.+~-]*\.\w{1,8})(?::\d+){0,2}/g;
@@ -93,7 +95,7 @@ const REST: [RegExp, string][] = [
   // 0x8… and 0xC… of eight digits are what Windows calls its errors.
   [/\b0x(?!8[0-9a-f]{7}\b|c0[0-9a-f]{6}\b)[0-9a-f]+\b/gi, "<hex>"],
   [/(?<=\w)@[0-9a-f]{4,16}\b/g, "@<id>"],
-  // As in integrity: what Base64 pads can be nothing else.
+  // Padded Base64, as in integrity hashes, is always an id.
   [/(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{10,1000}={1,2}(?![\w=])/g, "<id>"],
   [
     /(?<![\w-])\d+(?:,\d{3})*(?:[.,]\d+)?\s?(?:ns|µs|us|ms|milliseconds?|s|sec|secs|seconds?|m|min|minutes?|h|hours?)\b(?!-\w)/g,
@@ -116,7 +118,7 @@ const ABOUT_HTTP =
   /\b(?:https?|status(?: ?code)?|response|request(?:ed)?|fetch|axios|api|endpoint|unauthorized|forbidden|gateway|unavailable|not found)\b/i;
 const STATUS = /^(?:20[0-6]|30[0-478]|40[0-9]|41[0-8]|42[1-689]|431|451|50[0-8]|51[01]|52[0-6])$/;
 const NUMBER = /(?<![\w<.])[-+]?\d(?:[\d_]|,(?=\d{3}))*(?:\.\d+)?(?:e[+-]?\d+)?%?(?![\w>])/gi;
-/** What is read one by one: what is replaced already, versions, numbers, words. */
+/** Tokens that are read one by one: placeholders, versions, numbers, words. */
 const TOKEN =
   /<[a-z]+>|\bv?\d+(?:\.\d+){2,}(?:[-+][\w.]+)?|(?:(?<![\w<>])[-+])?\d(?:[\d_]|,(?=\d{3}))*(?:\.\d+)?(?:e[+-]?\d+)?%?(?!-?\w)|[A-Za-z0-9_][\w-]*/g;
 
@@ -139,12 +141,12 @@ const BEFORE_VERSION =
 const plainPath = (path: string, name: string): string =>
   /^\.{1,2}[\\/]/.test(path) ? path.replace(/:\d+(?::\d+)?$/, "") : `<path>/${name}`;
 
-/** What varies is rarely longer than the line that is left of it; what is all one word takes long. */
-const MAX_READ = 1_000;
+/** Maximum length of a message that is read. Varying parts are rarely longer than the remaining line, and a single long word takes long. */
+const MAX_READ_LENGTH = 1_000;
 
 /** One line; `reading` tells how much of it is replaced, all by default. */
 export function normalizeMessage(message: string, reading: Reading = BARE): string {
-  const line = message.slice(0, MAX_READ).replace(/\s+/g, " ").trim();
+  const line = message.slice(0, MAX_READ_LENGTH).replace(/\s+/g, " ").trim();
   let text = line.replace(/\bHTTP\/[\d.]+/g, "HTTP");
   for (const [pattern, replacement] of VARYING) text = text.replace(pattern, replacement as string);
   text = text.replace(QUOTED, (quoted) => (reading.values || quoted.length > MAX_QUOTED ? "<value>" : quoted));
@@ -181,7 +183,7 @@ function plainNumber(
   return number;
 }
 
-/** What assertions say whatever they assert. */
+/** Words that assertions use whatever they assert. */
 const BOILERPLATE = new Set(
   (
     "a an the to be is are was were been not no of and or in on at with than that this it its has have had should must " +
@@ -198,7 +200,7 @@ const isGeneric = (message: string, told: number): boolean =>
   !/\b[1-5]\d\d\b/.test(message) &&
   told + (message.toLowerCase().match(/[a-z]{2,}/g) ?? []).filter((word) => !BOILERPLATE.has(word)).length < 2;
 
-/** What every assertion is called, and what tells no more than that something failed. */
+/** Types of assertions, and types that only say that something failed. */
 const VAGUE_TYPE =
   /^(?:\w*Assert\w*|\w*Expect\w*|Error|Exception|Failure|Failed|Timeout|TestingLibraryElementError|RuntimeError|panic)$/;
 const isAssertion = (type: string | null, message: string): boolean =>
@@ -208,7 +210,7 @@ const isAssertion = (type: string | null, message: string): boolean =>
 const OF_THE_LANGUAGE =
   /^(?:TypeError|NullPointerException|NullReferenceException|NoMethodError|AttributeError|ReferenceError|panic)$/;
 
-/** What the surroundings do to whoever happens to need them: one bug wherever it shows. */
+/** Failures of the environment of a test, which are one bug wherever they occur. */
 const OUTSIDE =
   /\b(?:ECONNREFUSED|ECONNRESET|ECONNABORTED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOSPC|EMFILE|ENOMEM|connection refused|connection reset|no route to host|no such host|name or service not known|temporary failure in name resolution|no space left on device|too many open files)\b/i;
 
@@ -218,7 +220,7 @@ const PLACE = /^(?:[\w\\]+::\w+(?: with data set .*)?|\((?:in|from) .{1,300} lin
 const VALUES =
   /^[^\S\n\r\u2028\u2029]*(?:E\s+)?(?:expected|received|actual|but was|got|left|right|locator|selector)\b[^:]{0,40}: .*/gim;
 
-/** What happened: the first line of the message or else of the stack, and what they say of expected and actual values. */
+/** Returns the first line of the message, or else of the stack, and the expected and actual values. */
 function headline({ message, stack }: Failure): string {
   const text = `${(message ?? "").slice(0, 5_000)}\n${(stack ?? "").slice(0, 5_000)}`;
   const lines = text.match(/\S.*/g) ?? [];
@@ -241,7 +243,7 @@ const digestOf = (...parts: string[]): string =>
 
 const frameText = ({ file, function: name }: Frame): string => `${file} ${name}`.trim();
 
-/** Where it happened: the innermost of the project's own frames, of what is tested rather than of the test. */
+/** Returns the innermost of the project's own frames, preferring frames outside of tests. */
 function placeOf(stack: string | null): { frame: string | null; isTest: boolean } {
   const own = ownFrames(stack ?? "");
   const frame = own.find((frame) => !isTestFrame(frame)) ?? own[0];
@@ -250,7 +252,7 @@ function placeOf(stack: string | null): { frame: string | null; isTest: boolean 
 
 const testOf = ({ file, suite, name }: Failure): string => [file, suite, name].filter(Boolean).join(" > ");
 
-/** What both fingerprints of a failure are made of: reading the stack is most of the work. */
+/** The parsed failure that both fingerprints are made of. Parsing the stack takes most of the time. */
 type Read = ReturnType<typeof placeOf> & { type: string | null; rest: string };
 
 export function readFailure(failure: Failure): Read {
@@ -274,7 +276,7 @@ export function fingerprint(failure: Failure, read = readFailure(failure)): Fing
   };
 }
 
-/** What is to be read of the message, and what tells the failure apart beside it: a place, or the test, or nothing. */
+/** Returns the normalised message, and the location or test that distinguishes the failure, if needed. */
 function meaningOf(
   failure: Failure,
   { type, rest, frame, isTest }: Read,
@@ -285,13 +287,14 @@ function meaningOf(
     return { message, frames: [frame], test: null };
   }
   const bare = normalizeMessage(rest);
-  // What was counted is what an assertion is about, and not which one failed.
+  // A counted number is the subject of an assertion, and does not distinguish assertions.
   const words = normalizeMessage(rest, { numbers: /assert|expect/i.test(type ?? ""), values: false });
   const specific = type === null || VAGUE_TYPE.test(type) ? 0 : 1;
   const saysLittle =
     failure.kind === "timeout" ||
     (!fromOutside && isGeneric(bare, 0) && (isAssertion(type, rest) || isGeneric(words, specific)));
-  // Without a place of its own a bare "expected 1 to be 2" is the test's; a telling message is one bug wherever it shows.
+  // Without a location, a generic message such as "expected 1 to be 2" belongs to its test; a specific message is one bug wherever it
+  // occurs.
   return saysLittle ? { message: bare, frames: [], test: testOf(failure) } : { message: words, frames: [], test: null };
 }
 
@@ -326,7 +329,7 @@ export const flakyFingerprint = (failure: Failure & { testCase: number }): Finge
 
 const outage = (message: string, ...parts: string[]): Fingerprint => ({
   kind: "outage",
-  // Its rule is the first version's still.
+  // The digest still uses the rule of version 1.
   digest: Bun.SHA256.hash(["1", "outage", ...parts].join("\0"), "hex").slice(0, 32),
   exceptionType: "Outage",
   message,

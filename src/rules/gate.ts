@@ -19,7 +19,7 @@ const FORGIVEN = {
   new: ["quarantined", ...EXPLAINED_BLAMES],
 } as const satisfies Record<GateMode, readonly Blame[]>;
 
-/** Where a build comes from, as far as gates decide by it. */
+/** The origin of a build, as far as gates depend on it. */
 export type GatedBuild = {
   /** The build is of the default branch or a long-lived branch, and of no pull request: it stays red until its tests are fixed. */
   isOnSharedBranch: boolean;
@@ -64,13 +64,13 @@ export type GatedUpload = {
   exitCode: number | null;
   /** The number of test cases that the report says failed; null: unknown. */
   failedCases: number | null;
-  /** Its only failure represents a test tool that failed although no test did. */
+  /** Whether its only failure represents a test tool that failed although no test did. */
   isStandIn: boolean;
   /** The report was truncated, or files that the shard should have run are missing. */
   isPartial: boolean;
 };
 
-/** What a gate needs to know about a task. */
+/** The facts about a task that its gate depends on. */
 export type GatedTask = GatedBuild & {
   slug: string;
   status: TaskStatus;

@@ -1,4 +1,4 @@
-/** Which test case a result belongs to: the same task, suite, name and file. */
+/** Determines the test case that a result belongs to: the same task, suite, name and file. */
 
 import type { KnownNames } from "../reports/report.ts";
 import { createDigests, createDigestTable, DIGEST_BYTES, type Digests, toHex } from "./digest_table.ts";
@@ -60,7 +60,7 @@ export const identityOf = (projectId: string, taskSlug: string, place: PlacedCas
 export type IdentifiedCases = {
   /** The first 128 bits of SHA-256, in the order of the results. */
   digests: Digests;
-  /** With normalised files. */
+  /** Cases with normalised files. */
   places: PlacedCase[];
   results: readonly NamedResult[];
   /** The indexes of all results by that of the first, for each name that several results have. */

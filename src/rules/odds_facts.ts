@@ -1,16 +1,16 @@
-/** What the failures of a run are judged by, and what they are judged as: see odds.ts. */
+/** The facts that the failures of a run are judged by, and the judgement: see odds.ts. */
 
 /** Fitted to the builds of simulated teams: test/lab/judge. */
 export const CONSTANTS = {
-  /** Of the builds of pull requests, so many break something. */
+  /** Share of the builds of pull requests that break something. */
   guilty: 0.15,
-  /** Of the tests of a run, so many break where something breaks. */
+  /** Number of tests of a run that a breaking change is expected to break. */
   broken: 0.5,
   /** A change breaks so many tests at once that they are no unit. */
   many: 0.4,
   /** Each further build of the pull request in a row. */
   streak: 0.7,
-  /** Of the runs of a build that breaks something, so many lose a share of their tests, for whatever reasons. */
+  /** Share of the runs of a breaking build that lose a share of their tests, for any reasons. */
   wide: 0.05,
   /** Each further thing that a change breaks for another reason. */
   further: 0.15,
@@ -28,7 +28,7 @@ export const CONSTANTS = {
   /** Disturbed builds are as frequent as before: (k + a) / (n + b). */
   unrestA: 0.2,
   unrestB: 25,
-  /** Of the chance that a change breaks a test: that another one breaks it for the same reason. */
+  /** Given that a change breaks a test, the probability that another change breaks it with the same cause. */
   sameBreak: 0.1,
   otherBreak: 3,
   hostWeight: 3,
@@ -36,7 +36,7 @@ export const CONSTANTS = {
   sighted: 300,
   /** Failures of one file that say what was not seen elsewhere, nor that something outside failed. */
   strange: 0.3,
-  /** Of disturbed runs, so many show nothing but that. */
+  /** Share of disturbed runs that show only novel causes. */
   novel: 0.3,
   /** Many tests in several files say that something outside failed. */
   saysMany: 1000,
@@ -45,7 +45,7 @@ export const CONSTANTS = {
 };
 export type Constants = typeof CONSTANTS;
 
-/** What the results of the line say of one failed test, at the place where the build's base is. */
+/** The results of a failed test on the line, around the base of the build. */
 export type Inheritance = {
   /** The last result at or before the base. */
   last: "this cause" | "other cause" | "passed" | "none";
@@ -59,7 +59,7 @@ export type Inheritance = {
   siblings: { failed: number; passed: number };
 };
 
-/** What is known of one failed test of a build. */
+/** The facts about one failed test of a build. */
 export type FailedTestFacts = {
   test: number;
   cause: string;
@@ -67,7 +67,7 @@ export type FailedTestFacts = {
   saysOutside: boolean;
   /** Builds of this pull request in a row in which it failed, this one included. */
   inARow: number;
-  /** Its results in other builds, and how many of them failed for whatever reason in the code. */
+  /** Number of its results in other builds, and of those that failed for a reason in the code. */
   results: number;
   failed: number;
   /** Single ones on the line, and those that passed on retry or again at the same commit. */
@@ -78,7 +78,7 @@ export type FailedTestFacts = {
   pullRequests: { same: number; other: number };
   hasFailed: boolean;
   hasFailedForThis: boolean;
-  /** Its last results on the line are failures with this cause. */
+  /** Whether its last results on the line are failures with this cause. */
   isOpen: boolean;
   /** The build itself is of the line. */
   isOnLine: boolean;
@@ -87,7 +87,7 @@ export type FailedTestFacts = {
   inheritance: Inheritance;
 };
 
-/** How often a cause was seen in other builds' runs of the task within 72 hours. */
+/** How often a cause was seen in runs of the task in other builds within 72 hours. */
 export type Sightings = {
   hits: number;
   results: number;
@@ -104,7 +104,7 @@ export type FailedRun = {
   onHost: { runs: number; disturbed: number } | null;
 };
 
-/** What a run is judged by. */
+/** The facts that a run is judged by. */
 export type RunFacts = {
   /** The share of builds that were disturbed lately. */
   disturbed: number;
@@ -124,6 +124,6 @@ export type Judgement = {
   kind: ExplanationKind;
   /** The change breaks many tests of the run at once, which says nothing of one of them. */
   isOfMany: boolean;
-  /** How far it shows that the run is disturbed: many at once are suspect at first, the next ones on the machine tell. */
+  /** How likely the run is disturbed. Many failures at once are suspect at first, until further runs on the machine show more. */
   disturbed: number;
 };

@@ -18,7 +18,7 @@ const isRunner = ({ name, suite, file }: PlacedCase): boolean =>
 export const isOutsideOfTests = (one: PlacedCase): boolean =>
   NAMED_BY_READERS.test(one.name) || NAMED_BY_TOOLS.test(one.name) || isRunner(one);
 
-/** Where tests have run. */
+/** The suite and file of tests that ran. */
 export type TestPlace = Pick<PlacedCase, "suite" | "file">;
 
 /** unittest names the class, or the module, in the name of the failure. */

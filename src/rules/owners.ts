@@ -1,4 +1,4 @@
-/** Whose a test case is, by an ownership file: the rules of each section that match its file or its class. */
+/** Determines the owners of a test case by an ownership file: the rules of each section that match its file or its class. */
 
 import { type OwnerRule, type OwnerSection, type ParsedOwners, splitClassName } from "./codeowners.ts";
 import {
@@ -12,7 +12,7 @@ import {
 export type OwnedCase = { suite: string; file: string | null };
 
 export type Ownership = {
-  /** Without duplicates; empty if nobody owns the case. */
+  /** The owners without duplicates; empty if the case has none. */
   owners: string[];
   /** The rule of each section that decided, in the order of sections. */
   rules: OwnerRule[];
@@ -61,7 +61,7 @@ function findLast(
 
 type Lookup = (path: readonly string[] | null, name: readonly string[], steps: Steps) => OwnerRule | undefined;
 
-/** Without a file, only patterns of classes apply, and those that match everything. */
+/** For a case without a file, only patterns of classes and patterns that match everything apply. */
 function createLookup(rules: readonly OwnerRule[]): Lookup {
   const [paths, classes] = [createIndex(rules, false), createIndex(rules, true)];
   const lastForAll = rules.findLastIndex(({ isOfClass, pattern }) => !isOfClass && pattern.matchesAll);

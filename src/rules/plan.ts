@@ -1,4 +1,4 @@
-/** Which file of a task goes to which shard: by recorded durations where they are known, by hash where they are not. */
+/** Assigns the files of a task to shards: by recorded durations where they are known, by hash where they are not. */
 
 import type { Shard } from "../schema/fields.ts";
 import { normalizeFile } from "./identity.ts";
@@ -12,7 +12,7 @@ export type PlannedFile = { file: string; ms: number; shard: number };
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-/** What a file without a known duration is taken for: the median of the others; 0 where none is known. */
+/** Returns the assumed duration of files without a known one: the median of the others; 0 if none is known. */
 function medianOf(timings: readonly FileTiming[]): number {
   const known = timings.flatMap(({ ms }) => (ms === null ? [] : [ms])).sort((a, b) => a - b);
   const middle = known.length / 2;
@@ -30,7 +30,7 @@ export function planShards(timings: readonly FileTiming[], shards: number): Plan
     .map(({ file, ms }): PlannedFile => ({ file, ms: ms ?? median, shard: 0 }))
     .sort((a, b) => compare(a.file, b.file));
   const heap = createHeap(shards);
-  // Of equal length by name: sorting keeps the order that is there.
+  // Files of equal length keep their order, by name, because sorting is stable.
   for (const file of planned.toSorted((a, b) => b.ms - a.ms)) file.shard = heap.add(file.ms);
   return planned;
 }
@@ -150,13 +150,13 @@ function commonEnd(a: readonly string[], b: readonly string[]): number {
 
 /** A plan as one of its shards gets it. */
 export type ShardPlan = {
-  /** Of this shard. */
+  /** The files of this shard. */
   files: readonly string[];
   /** Milliseconds, of the files of all shards. */
   timings: Readonly<Record<string, number>>;
 };
 
-/** Where a shard's plan is asked for, below the project. */
+/** Returns the path of a shard's plan, below the project. */
 export const planPath = (executionId: string, taskSlug: string, { index, of }: Shard): string =>
   `/executions/${encodeURIComponent(executionId)}/test-runs/${encodeURIComponent(taskSlug)}/plan?shard=${index}/${of}`;
 
@@ -168,8 +168,8 @@ export const batchesPath = (executionId: string, taskSlug: string): string =>
 export type SplitFile = { file: string; name: string; known: string | undefined };
 
 /**
- * Those of the files that are this shard's. Over all shards each file is in exactly one, also where the shards do not see
- * the same files. Without a plan all go by hash. A file that is given twice counts once.
+ * Returns the files of this shard. Each file is in exactly one shard, also if the shards do not see the same files. Without a plan all
+ * files are assigned by hash. A file that is given twice counts once.
  */
 export function splitFiles(
   files: readonly string[],

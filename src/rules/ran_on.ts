@@ -1,4 +1,4 @@
-/** Where the uploads of a run ran, as answers and pages show it. */
+/** The machines that the uploads of a run ran on, as answers and pages show them. */
 
 /** Null: unknown. */
 export type MachineNames = { host: string | null; system: string | null; image: string | null };

@@ -2,13 +2,13 @@
 
 import type { TaskStatus } from "../schema/executions.ts";
 
-/** What is wrong with the latest uploads of a run. */
+/** The problems of the latest uploads of a run. */
 export type Flaws = {
   /** A report broke off. */
   brokeOff: boolean;
   /** The number of failures that stand for a test runner that failed although none of its tests did. */
   standIns: number;
-  /** That runner's exit code; null: it has none. */
+  /** The exit code of that runner, or null. */
   exitCode: number | null;
   /** The message of such a failure. */
   says: string | null;
@@ -25,7 +25,7 @@ export type TaskEnd = {
   completedAt: string | null;
   failed: number;
   verdict: "passed" | "failed" | null;
-  /** As it was stored when the task ended. */
+  /** The reason stored when the task ended. */
   reason: string | null;
   /** null: the run is not red. */
   flaws: Flaws | null;

@@ -1,4 +1,4 @@
-/** Which new test cases of a report are known ones whose file was renamed or moved. */
+/** Finds new test cases of a report that are known ones whose file was renamed or moved. */
 
 import { isAbsolute, type PlacedCase } from "./identity.ts";
 

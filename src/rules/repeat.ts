@@ -12,7 +12,7 @@ const titleOf = ({ suite, name }: CaseName): string =>
 
 const toFile = (file: string | null): string | null => (file === null ? null : normalizeFile(file));
 
-/** How many files of one title are compared: a test may be known by a longer or a shorter path than the report has. */
+/** Maximum number of files with one title that are compared: the stored path of a test may be longer or shorter than in the report. */
 const MAX_FILES = 100;
 
 /** Finds out whether a test is among those of a report, whose format and directory may be other ones than it is stored with. */

@@ -1,4 +1,4 @@
-/** Which file names of reports may become words of a command: anyone who may upload a report chooses these names. */
+/** Validates file names of reports that become words of a command: anyone who may upload a report chooses these names. */
 
 import { normalizeFile } from "./identity.ts";
 

@@ -23,7 +23,7 @@ export type Preset = (typeof PRESETS)[number];
 export const LIST_VARIABLE = "ASSAY_RERUN_LIST";
 
 export type RerunCases = {
-  /** As they are stored. */
+  /** The cases as stored. */
   only: readonly PlacedCase[];
   /** Absolute: where the command runs. */
   directory: string;

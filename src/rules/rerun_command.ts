@@ -24,7 +24,7 @@ import { toInsertion } from "./rerun_insertion.ts";
 export const PLACEHOLDERS = ["files", "names", "pattern", "namePattern", "list"] as const;
 type Placeholder = (typeof PLACEHOLDERS)[number];
 
-/** What becomes several words, and so cannot be a part of one. */
+/** Placeholders for several words, which cannot be part of a word. */
 const SEVERAL: readonly string[] = ["files", "names", ...PRESETS];
 
 export type RerunInput = RerunCases & {

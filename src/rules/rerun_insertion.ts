@@ -15,7 +15,7 @@ const ASSIGNMENT = /^[A-Za-z_]\w*=/;
 
 const nameOf = (word: Word | undefined) => word?.text?.replace(/^.*\//, "").replace(/\.(?:[cm]?js|cmd|exe)$/, "") ?? "";
 
-/** How the words of a preset come into the command of a task. Fails where they cannot. */
+/** Returns a function that inserts the words of a preset into the command of a task. Fails if this is impossible. */
 export function toInsertion(preset: Preset, command: string): (args: string) => string {
   const tool = TEST_TOOLS[preset];
   const { commands: all, problem } = scanShell(command);
@@ -54,7 +54,7 @@ export function toInsertion(preset: Preset, command: string): (args: string) => 
       { start: before.end, end: before.end, text: `${dashes} ${args}` },
       ...stripped.map(({ start, end }) => ({ start: startOfGap(command, start), end, text: "" })),
     ];
-    // From the end, so that places stay where they are; what is added comes after a word that goes.
+    // Edits from the end, so that offsets stay valid; an insertion comes after a removed word.
     let text = command;
     for (const edit of edits.sort((a, b) => b.end - a.end || b.start - a.start))
       text = text.slice(0, edit.start) + edit.text + text.slice(edit.end);
@@ -64,7 +64,7 @@ export function toInsertion(preset: Preset, command: string): (args: string) => 
 
 const startOfGap = (text: string, end: number): number => text.slice(0, end).trimEnd().length;
 
-/** Without what may come before any command. */
+/** Removes the words that may precede any command. */
 function withoutPrefix(words: Word[]): Word[] {
   const first = words.findIndex(({ text }) => text === null || !(ASSIGNMENT.test(text) || KEYWORDS.test(text)));
   return first === -1 ? [] : words.slice(first);

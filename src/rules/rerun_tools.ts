@@ -1,4 +1,4 @@
-/** How each test tool is told which tests to run, and where in its command. */
+/** Builds the arguments that make each test tool run only some tests, and finds their position in its command. */
 
 import { isPlainName } from "./drawn_name.ts";
 import type { PlacedCase } from "./identity.ts";
@@ -20,7 +20,7 @@ import {
 
 const ALL_OF_FILES = "All tests of the files run: the names of those that failed are too long for a command";
 
-/** With files where all are known; the pattern alone finds the tests as well, and loads every file. */
+/** Adds files if all are known; the pattern alone also finds the tests, but loads every file. */
 function* byPattern(
   cases: Cases,
   style: Style,
@@ -82,7 +82,7 @@ export const TEST_TOOLS: Record<Preset, TestTool> = {
       byPattern(
         cases,
         TITLES,
-        // Without "./" it is any file with that in its path.
+        // Without "./" the argument matches any file with that text in its path.
         (files) => files.map((file) => quoted(`./${file}`)),
         (pattern) => ["-t", pattern],
       ),
@@ -137,7 +137,7 @@ export const TEST_TOOLS: Record<Preset, TestTool> = {
   },
 };
 
-/** Its titles begin with the project and the file, and end with tags: one pattern for everything, and every version. */
+/** Titles begin with the project and the file, and end with tags: one pattern serves all cases and versions. */
 function* selectPlaywright(cases: Cases): Generator<Selection> {
   const { gap } = ARROWS;
   const patterns = cases.only.flatMap((one) => {
@@ -160,7 +160,7 @@ function* selectPlaywright(cases: Cases): Generator<Selection> {
   if (words.length > 0) yield { args: words, note: ALL_OF_FILES };
 }
 
-/** As words where they are few, which every version takes; in a file since pytest 8.2. */
+/** Passes few nodes as words, which every version accepts, and many in a file, which needs pytest 8.2. */
 function* selectPytest(cases: Cases): Generator<Selection> {
   const nodes = [...new Set(cases.only.map((one) => toNode(one, cases)))];
   // In a file each line is an argument, and Python knows many ends of lines.
@@ -193,7 +193,7 @@ function toNode({ suite, name, file }: PlacedCase, { locate }: Cases): string {
   return cannot(`there is no file for the module ${quote(suite)}`);
 }
 
-/** What XML cannot hold is told as "#x1B" and so on: then all parameters of the test are run. */
+/** Characters that XML cannot contain are written as "#x1B": then all parameters of the test are run. */
 function toPytestName(name: string): string {
   const isWhole = !isCut(name) && !isPlainName(name) && !/#x[0-9A-F]{2,4}|[\n\ufffd]/.test(name);
   return isWhole ? name : name.replace(/\[[\s\S]*$/, "");
@@ -268,7 +268,7 @@ function* selectDotnet(cases: Cases): Generator<Selection> {
 
 type Options = { alone: RegExp; withValue: RegExp };
 
-/** What is no option, and no value of one. Fails where an option is not known that a word comes after. */
+/** Returns the words that are neither options nor their values. Fails if an unknown option is followed by a word. */
 function withoutPositionals(words: Word[], { alone, withValue }: Options): Word[] {
   const positionals: Word[] = [];
   for (let at = 0; at < words.length; at++) {

@@ -1,4 +1,4 @@
-/** What may be deleted for its age. A deletion of more than a day's worth is announced, and begins a day later. */
+/** Determines the data that may be deleted for its age. A deletion of more than a day's worth is announced, and begins a day later. */
 
 export const AGED_KINDS = ["results", "attachments", "executions"] as const;
 export type AgedKind = (typeof AGED_KINDS)[number];

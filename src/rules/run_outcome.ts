@@ -1,4 +1,4 @@
-/** What its attempts and counts make of a run: whether all of it is in, its verdict, whether it is an outage. */
+/** Derives completeness, verdict and outage of a run from its attempts and counts. */
 
 /** The shard number of an upload that is not one of several. */
 export const WHOLE = 0;
@@ -16,7 +16,7 @@ export type RunAttempt = {
   failedCases: number;
 };
 
-/** How many of the failed ones that uploads count beside their cases are further rows of a case that failed. */
+/** Returns how many of the failures that uploads count besides their cases are further rows of a case that failed. */
 export const furtherRows = (attempts: readonly Pick<RunAttempt, "failed" | "failedCases">[]): number =>
   attempts.reduce((sum, { failed, failedCases }) => sum + (failed < failedCases ? failed : 0), 0);
 
@@ -28,7 +28,7 @@ export function nextNumber(attempts: readonly Pick<RunAttempt, "shard" | "number
   return Math.max(0, ...before.map(({ number }) => number)) + 1;
 }
 
-/** What counts beside the cases: the last attempt of every shard, and of the whole run where that came later. */
+/** Returns the attempts whose own counts apply: the last one of each shard, and of the whole run if it is later. */
 export function latestAttempts<A extends Pick<RunAttempt, "shard" | "number">>(attempts: readonly A[]): A[] {
   const latest = new Map<number, A>();
   for (const attempt of attempts.toSorted((a, b) => a.number - b.number)) latest.set(attempt.shard, attempt);
@@ -68,7 +68,7 @@ export type RunSoFar = {
   completedAt: string | null;
   status: string;
   outage: boolean;
-  /** It was one after an earlier attempt. */
+  /** Whether it was an outage after an earlier attempt. */
   wasOutage: boolean;
   /** Whether its results are counted in the health of its cases; null: it was not complete. */
   healthApplied: boolean | null;
@@ -81,7 +81,7 @@ export type RunOutcome = {
   status: "passed" | "failed" | "running" | "cancelled" | "timed_out" | "incomplete";
   outage: boolean;
   wasOutage: boolean;
-  /** Its results stay counted as they are: only what has changed is counted anew. */
+  /** Whether its results stay counted, so that only changes are counted again. */
   staysApplied: boolean;
 };
 

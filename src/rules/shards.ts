@@ -1,4 +1,4 @@
-/** Which of its announced shards a run has. */
+/** Determines which announced shards a run has. */
 
 /**
  * Ascending; between them they are all that is announced. `named` are the shards that uploads have named, in any order. A

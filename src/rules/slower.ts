@@ -18,7 +18,7 @@ export const LEAST_FACTOR = Math.min(...SIGNS.map(({ factor }) => factor));
 export const MAX_RECENT = Math.max(...SIGNS.map(({ of }) => of)) - 1;
 /** The number of last passes on the default branch that a duration is compared with. */
 const MAX_HISTORY = 100;
-/** With fewer passes it is not known what is usual. */
+/** Minimum number of passes for a usual duration. */
 const MIN_HISTORY = 10;
 /**
  * Durations of test cases are stored from this one on: a case that takes `SLOW_MS` is longer than all others by the largest
@@ -38,7 +38,7 @@ const medianOf = (values: readonly number[]): number => quantileOf(ascending(val
 export const usualOf = (history: readonly number[]): number | undefined =>
   history.length < MIN_HISTORY ? undefined : Math.round(medianOf(history));
 
-/** What a duration that is slower than usual is compared with. */
+/** The usual durations that a slower one is compared with. */
 export type Slower = {
   /** The median. */
   usualMs: number;
@@ -78,7 +78,7 @@ export function findSlower({ durationMs, history, recent }: ComparedDuration, sl
 
 export type ComparedWithUsual = { durationMs: number; usualMs: number };
 
-/** How many times longer than usual the test cases of a run took, by the median; 1 if too few of them are known. */
+/** Returns the median factor by which the test cases of a run took longer than usual; 1 if too few of them are known. */
 export const slownessOf = (cases: readonly ComparedWithUsual[]): number =>
   cases.length < MIN_COMPARED ? 1 : medianOf(cases.map(({ durationMs, usualMs }) => durationMs / Math.max(1, usualMs)));
 

@@ -20,7 +20,7 @@ const shorten = (path: string): string =>
     .slice(-2)
     .join("/");
 
-/** Without what compilers and engines add: receivers, generics, numbers of lambdas. */
+/** Removes additions of compilers and engines: receivers, generics, numbers of lambdas. */
 const plainName = (name: string): string =>
   name
     .trim()

@@ -6,5 +6,5 @@ const DIGITS = 8;
 export const toTestCaseId = (uuid: string, number: number): string =>
   uuid.slice(0, -DIGITS) + number.toString(16).padStart(DIGITS, "0");
 
-/** Of any UUID; whether there is such a test case is for the whole id to tell. */
+/** Returns the number in any UUID. Only the whole id identifies a test case. */
 export const numberOfTestCase = (id: string): number => Number.parseInt(id.slice(-DIGITS), 16) | 0;

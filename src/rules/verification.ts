@@ -21,7 +21,7 @@ export const FLAKY_FAILURES = 3;
 export const BROKEN_FAILURES = 5;
 /** A commit that cannot be built so often has no results. */
 const MAX_NO_BUILD = 2;
-/** From this number of runs without a result on, more runs must have one. */
+/** A verification is inconclusive if at least this number of runs, and no fewer than have a result, have none. */
 const MAX_NO_RESULT = 5;
 
 export const MAX_OPEN_PROBES = 32;
