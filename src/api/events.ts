@@ -49,7 +49,7 @@ function toText(one: News): string {
   return toEventText({ id, event: "log", data });
 }
 
-/** Written once for all streams that tell it. */
+/** Caches the text of an event for all streams that send it. */
 const written = new WeakMap<News, string>();
 
 function* newsTexts(news: readonly News[]): Generator<string> {
@@ -73,7 +73,7 @@ function* stateTexts(state: LiveState, seen: number, url: string): Generator<str
   if (executionVersion > seen) yield toEventText({ event: "execution", data: { ...execution, url } });
 }
 
-/** Ends by itself when its execution is over and all of it has been told. */
+/** Ends when its execution has ended and all its events are sent. */
 async function* follow(following: Following, control: StreamControl): AsyncGenerator<string, void> {
   const { services, publicUrl, caller, projectId, executionId, gap } = following;
   const { signal } = control;

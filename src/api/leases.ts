@@ -37,7 +37,7 @@ const MAX_LOOKS = 20;
 const MAX_JSON_PARTS = 32;
 const MAX_TEXT_PARTS = 100_000;
 
-/** Its runner was told to end it, for another reason than its time. */
+/** Whether its runner must stop it for a reason other than its timeout. */
 const isStopped = ({ stopReason, overtime }: HeldLease) => stopReason !== null && !overtime;
 
 export const leases: Route[] = [

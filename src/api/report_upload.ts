@@ -65,8 +65,8 @@ function read(
 }
 
 /**
- * When the run was completed, where the client has said so: in a parameter or in the body of our own. What other reports
- * say is the clock of whoever ran the tests.
+ * Returns when the run was completed, if the client states it in a parameter or in a report of our own format. Times in other reports
+ * depend on the clock of the machine that ran the tests.
  */
 function completionOf(parameters: UploadParameters, { format, completedAt }: Report): string | undefined {
   const stated = format === "assay" ? completedAt : null;

@@ -21,7 +21,7 @@ export async function writeCompleteFile<T>(path: string, work: (handle: FileHand
 async function write<T>(path: string, work: (handle: FileHandle) => Promise<T>) {
   const partial = `${path}.partial`;
   await rm(partial, { force: true });
-  // Exclusively: a link of this name would lead to a file of somebody else.
+  // Opens exclusively: a link of this name would lead to another file.
   const handle = await open(partial, "wx", 0o600);
   const { ino } = await handle.stat();
   // Another process may have replaced it meanwhile.

@@ -56,7 +56,7 @@ const GIT_TIMEOUT_MS = 5_000;
 /** Returns the output of git in the working directory; undefined if it fails, prints nothing or does not exist. It fetches nothing. */
 export function askGit({ environment, directory }: BuildContext, ...args: string[]): string | undefined {
   try {
-    // A partial clone fetches the objects that it lacks, unless it is told not to.
+    // A partial clone would otherwise fetch missing objects.
     const env = { ...environment, GIT_NO_LAZY_FETCH: "1" };
     const streams = { stdin: "ignore", stdout: "pipe", stderr: "ignore" } as const;
     const options = { cwd: directory, env, timeout: GIT_TIMEOUT_MS, ...streams };

@@ -205,9 +205,9 @@ export function messageOf({ status, text }: ServerAnswer): string {
 }
 
 export type Patience = {
-  /** Before each try after the first, more or less: so many there are. */
+  /** The approximate delay before each retry; its length is the number of retries. */
   waitsMs: readonly number[];
-  /** Nothing is tried again after so many milliseconds. */
+  /** Milliseconds after which no retry begins. */
   withinMs: number;
   sleep?: (ms: number) => Promise<unknown>;
 };

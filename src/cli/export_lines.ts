@@ -1,4 +1,4 @@
-/** Reads the lines of an export while they arrive, and tells a complete export from one that was cut. */
+/** Reads the lines of an export while they arrive, and detects an export that was truncated. */
 
 import { EXPORT_VERSION, type ExportHeader } from "../schema/exports.ts";
 import { toPlainLine } from "./output.ts";

@@ -54,8 +54,8 @@ type SummarizedRun = ReportedRun & {
 };
 
 /**
- * `failures` of this run, in any order; new ones are told first, 50 at most. Not longer than `maxBytes` of UTF-8, whole
- * entries or none of them; empty where not even the verdict has room.
+ * Returns a summary of at most `maxBytes` of UTF-8, in whole entries, with at most 50 failures of the run, new ones first; empty if not
+ * even the verdict fits.
  */
 export function toSummary(run: SummarizedRun, failures: readonly AnnotatedFailure[], maxBytes: number): string {
   const isNew = ({ blame }: AnnotatedFailure) => Number(blame === "new");

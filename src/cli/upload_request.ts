@@ -24,7 +24,7 @@ const someTests = v.object({
   count: v.number(),
   testCases: v.array(v.object({ suite: v.string(), name: v.string() })),
 });
-/** Only what is told here: a newer server may say more, and other words. */
+/** The fields that are used; a newer server may send more fields and other words. */
 const answered = v.object({
   missing: someTests,
   newlySkipped: someTests,

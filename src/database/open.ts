@@ -38,7 +38,7 @@ function holdsDatabase(dataDir: string): boolean {
   }
 }
 
-/** `close` also stops the built-in PostgreSQL, unless somebody else is still connected to it. */
+/** `close` also stops the built-in PostgreSQL, unless other processes are connected to it. */
 export async function openDatabase(
   { databaseUrl, dataDir, databasePool }: OpenOptions,
   say: (message: string) => void,

@@ -33,7 +33,7 @@ export async function requireSessions({ pool, openListener }: Pick<Database, "po
   try {
     await Promise.race([check(pool, connections), late]);
   } catch (error) {
-    // PgBouncer's words where it was not told to ignore what it does not know.
+    // The error of PgBouncer unless it is configured to ignore unknown parameters.
     if (error instanceof Error && /unsupported startup parameter/i.test(error.message))
       throw new Error(WITHOUT_SETTINGS, { cause: error });
     throw error;

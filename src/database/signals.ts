@@ -5,7 +5,7 @@ import type { OpenListener, Sql, Tx } from "./connect.ts";
 /** Channels that a committed transaction notifies all servers on; each message is an id. */
 const CHANNELS = ["execution_ended", "key_revoked", "lease"] as const;
 type Channel = (typeof CHANNELS)[number];
-/** "sync": a runner's next call has come; it is told within a server only. */
+/** "sync": the next call of a runner has arrived; only notified within a server. */
 export type Topic = Channel | "sync";
 
 const ENDINGS: ReadonlySet<Woken> = new Set<Woken>(["closed", "sync", "key_revoked"]);
@@ -42,7 +42,7 @@ export const notifyExecutionEnded = (sql: Tx, executionId: string) => notify(sql
 /** Requests of the key that wait are answered, with 401. */
 export const notifyKeyRevoked = (sql: Tx, keyId: string) => notify(sql, "key_revoked", keyId);
 
-/** Something has changed for the runners of a project: there is work, or some is to be ended, or somebody looks. */
+/** Wakes the runners of a project: there are new tasks, tasks to stop, or viewers. */
 export const notifyLeases = (sql: Tx, projectId: string) => notify(sql, "lease", projectId);
 
 /** The connection that listens is opened for the first who waits. */

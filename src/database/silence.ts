@@ -4,7 +4,7 @@ import postgres, { type Sql } from "postgres";
 
 /** An established connection. Times are of `performance.now()`. */
 export type WatchedSession = {
-  /** The process id of its backend, as PostgreSQL has told it. */
+  /** The process id of its backend, as reported by PostgreSQL. */
   readonly pid: number;
   readonly owes: "statement" | "probe" | null;
   /** When something was last received or, if that is later, when the session began to owe an answer. */
@@ -43,7 +43,7 @@ export type SilenceOptions = {
 const CHECK_TIMEOUT_MS = 3_000;
 /** A slow link is not a silent one: a session is given time for what was sent to it, 2 Mbit/s. */
 const MIN_BYTES_PER_MS = 250;
-/** Longer than any statement may take: for sessions of which PostgreSQL does not tell what they are doing. */
+/** Longer than any statement may take. Used for sessions whose state PostgreSQL does not report. */
 const MAX_STATEMENT_MS = 75_000;
 /**
  * Between two checks: a database that was frozen may answer the new connection before the others, and a session that was found
@@ -120,7 +120,7 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
     if (isDirect) await inTime(terminateBackends(sql, all)).catch(() => {});
   }
 
-  /** Ends the sessions that two checks find dead; `onEnded` is told how many. */
+  /** Ends the sessions that two checks find dead, and passes their number to `onEnded`. */
   async function check(sql: Sql, onEnded: (count: number) => void): Promise<void> {
     let foundBefore = new Map<WatchedSession, number>();
     for (let checks = 0; checks < MAX_CHECKS; checks++) {

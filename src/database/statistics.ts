@@ -8,9 +8,9 @@ const OUTGROWN_FACTOR = 4;
 const MIN_ROWS = 10;
 
 /**
- * Tables with rows that statistics know nothing of, or of which several times as many have come as they know: autovacuum
- * comes once a minute, and what is planned meanwhile may read all rows of a project. By what has been committed: to look at
- * a table whose rows are still being written would tell that there are none.
+ * Returns tables whose statistics are missing or count several times fewer rows than there are: autovacuum runs once a minute, and plans
+ * made before it may read all rows of a project. Only committed rows count, because analysing a table while its rows are being written
+ * would find none.
  */
 export const selectOutgrownTables = async (sql: Sql): Promise<string[]> => {
   const rows = await sql<{ name: string }[]>`
@@ -22,5 +22,5 @@ export const selectOutgrownTables = async (sql: Sql): Promise<string[]> => {
   return rows.map(({ name }) => name);
 };
 
-/** `name` as `selectOutgrownTables` has it; one that somebody else is looking at is left to him. */
+/** Analyses a table of `selectOutgrownTables`, unless another session is analysing it. */
 export const analyzeTable = (sql: Sql, name: string) => sql.unsafe(`analyze (skip_locked) ${name}`);

@@ -38,7 +38,7 @@ export type BodyFilter = {
 export type BodyLimits = ReceiveLimits & { maxInflatedBytes: number };
 export type Encoding = "gzip" | "zstd";
 export type Bytes = Uint8Array<ArrayBuffer>;
-/** Takes so many bytes more; a promise where they have to be waited for. */
+/** Reserves further bytes; returns a promise if it has to wait for them. */
 export type Grow = (bytes: number) => Promise<void> | undefined;
 
 const sizeOf = (bytes: number) =>

@@ -3,7 +3,7 @@
 export type Cookie = {
   /** The name, with TLS including the prefix that prevents other hosts and unencrypted pages from setting it. */
   name: string;
-  /** The value in a Cookie header; undefined where there is none, or several, one of which somebody else has set. */
+  /** Returns the value in a Cookie header. Undefined if there is none, or if there are several, of which another site has set one. */
   read(header: string | null): string | undefined;
   /** For Set-Cookie. The value must be of characters that cookies may hold; `seconds` undefined: until the browser ends. */
   write(value: string, seconds?: number): string;

@@ -20,7 +20,7 @@ function open(): number | undefined {
   }
 }
 
-/** Whether so many could be opened now. */
+/** Whether `count` descriptors could be opened now. */
 export function areFree(count: number): boolean {
   const opened: number[] = [];
   while (opened.length < count) {

@@ -104,7 +104,7 @@ export function createEventStreams(options: Partial<StreamLimits> = {}) {
       return new ReadableStream<Uint8Array>(
         {
           async pull(controller) {
-            // Several may have been told that there is room for one.
+            // Several streams may have seen the same free slot.
             if (!source && !closed && refusal(owner) !== undefined) {
               onUnread();
               return controller.close();

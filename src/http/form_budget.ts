@@ -14,8 +14,8 @@ export type FormLimits = {
 };
 
 /**
- * A log-in is some 300 bytes and arrives at once. The largest form of somebody who is signed in is a text of 65,536
- * characters, or a .env file, and each of their characters may take nine bytes as it is sent.
+ * A sign-in form has some 300 bytes and arrives at once. The largest form for signed-in people is a text of 65,536 characters, or a .env
+ * file, in which each character may take nine bytes when encoded.
  */
 export const FORM_LIMITS = {
   public: { maxBytes: 32 * KIBIBYTE, maxSeconds: 15, totalBytes: 16 * MEBIBYTE, share: 1 / 2 },

@@ -1,4 +1,4 @@
-/** Whether a form was sent from a page of ours: by where it says that it comes from, and by a token that the page held. */
+/** Verifies that a form was sent from one of our pages: by the origin of the request, and by a token in the page. */
 
 import { hkdfSync, timingSafeEqual } from "node:crypto";
 
@@ -30,7 +30,7 @@ export function createForms({ secret, publicUrl }: { secret: Uint8Array; publicU
     origin !== undefined && (origin === own || (!isSecure && host !== null && origin === originOf(`http://${host}`)));
 
   return {
-    /** A new text each time, so that a compressed page does not tell it bit by bit. */
+    /** The text differs each time, so that the size of compressed pages does not reveal it bit by bit. */
     token(binding: string): string {
       const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
       return Buffer.concat([nonce, sign(nonce, binding)]).toString("base64url");

@@ -14,7 +14,7 @@ export class Html {
 /** Everything that an element may contain; null, undefined, false and true are nothing. */
 export type Piece = Html | string | number | boolean | null | undefined | readonly Piece[];
 
-/** A path of ours, from the root of the server. */
+/** A path of this server, from its root. */
 export type Path = `/${string}`;
 
 /** The addresses that a link, a form or an image may have: the type refuses `javascript:` and every other scheme. */
@@ -42,6 +42,6 @@ export function render(piece: Piece): string {
 /** Only for markup of our own: the text is not escaped. */
 export const raw = (text: string): Html => new Html(text);
 
-/** Returns an address that somebody else has given if it is safe as a link: only http and https are. */
+/** Returns an untrusted address if it is safe as a link: only http and https are. */
 export const safeUrl = (url: string | null | undefined): Href | undefined =>
   url && /^https?:\/\//i.test(url) && URL.canParse(url) ? (url as Href) : undefined;

@@ -128,7 +128,7 @@ function decode(text: string, plus: boolean): string {
   return spaced.includes("%") ? decodeURIComponent(spaced) : spaced;
 }
 
-/** The largest form of ours has some hundred fields. */
+/** Our largest form has some hundred fields. */
 const MAX_PARAMETERS = 1_000;
 
 /**
@@ -162,7 +162,7 @@ export function parseQuery(search: string, mayRepeat: (name: string) => boolean 
     try {
       name = decode(name, true);
       const value = equals === -1 ? "" : decode(pair.slice(equals + 1), true);
-      // No text of ours may hold it, and what does not look at a text first would meet it in the database.
+      // Texts must not contain NUL, which would otherwise only fail in the database.
       if (name.includes("\0") || value.includes("\0"))
         fail("VALIDATION_ERROR", `Cannot read ${nameOf(name)}: expected a text without NUL`);
       addParameter(query, name, value, mayRepeat);

@@ -46,7 +46,7 @@ const named = ({ name, help }: Named, type: MetricFamily["type"], samples: Metri
   return { name, help, type, samples };
 };
 
-/** A gauge is read when it is asked for. Undefined: there is nothing to tell. */
+/** Reads a gauge when metrics are requested. Undefined: there is no value. */
 export const gauge = (about: Named, read: () => number | undefined | readonly [labels: Labels, value: number][]) =>
   named(about, "gauge", () => {
     const value = read();

@@ -48,7 +48,7 @@ export function createOidc(options: OidcOptions) {
   const issuerUrl = new URL(options.issuer);
   let known: { at: number; value: Promise<openid.Configuration> } | undefined;
 
-  /** A host that is not the issuer's is one that somebody else has named: it must be public, or in OUTBOUND_ALLOW. */
+  /** A host other than the issuer's is named by others, so it must be public, or in OUTBOUND_ALLOW. */
   const customFetch: openid.CustomFetch = async (url, { method, headers, body }) => {
     const target = URL.canParse(url) ? new URL(url) : fail("The provider names an invalid address");
     if (target.protocol !== issuerUrl.protocol) fail(`The provider does not use ${issuerUrl.protocol}//`);

@@ -89,7 +89,7 @@ export type OutboundOptions = {
    * NO_PROXY must not be in the environment, for Bun's fetch would pass by even a proxy that it is given.
    */
   proxy?: string | undefined;
-  /** Hears which addresses a name had that requests do not go to: whoever gave the name must not learn them. */
+  /** Called with the private addresses of a name. They are only logged, because the user who entered the name must not learn them. */
   onPrivate?: (hostname: string, addresses: readonly string[]) => void;
 };
 
@@ -141,7 +141,7 @@ export function createOutbound({
           // Only false is none: undefined, null and "" leave the choice to HTTP_PROXY, HTTPS_PROXY and ALL_PROXY.
           proxy: proxy ?? false,
         } as RequestInit);
-        // Only a proxy answers so, and its page may tell of it what is nobody's business.
+        // Only a proxy answers like this, and its page may contain details that users must not see.
         if (proxy !== undefined && target.protocol === "http:" && response.status === 407) {
           response.body?.cancel().catch(() => {});
           throw Object.assign(new Error(), { code: PROXY_REFUSED });

@@ -24,7 +24,7 @@ export function createRateLimit(
   monotonic: () => number = () => performance.now(),
   wall: () => number = Date.now,
 ) {
-  // Two generations: whoever is not seen for a whole window stays in the older one, which is then dropped at once.
+  // Two generations: clients not seen for a whole window remain in the older one, which is then dropped at once.
   let current = new Map<string, Ring>();
   let previous = new Map<string, Ring>();
   let turned = monotonic();

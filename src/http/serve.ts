@@ -6,7 +6,7 @@ import { segmentPatterns } from "./target.ts";
 export type Connection = {
   address: () => string;
   allowSeconds: (seconds: number) => void;
-  /** The decoded segments of the path as sent; `undefined` where one is empty or there are more than any of ours has. */
+  /** The decoded segments of the path as sent. Undefined if one is empty, or if there are more than any of our paths has. */
   segments: () => Record<string, string> | undefined;
 };
 
@@ -103,7 +103,7 @@ export function startServer({ host, port }: ServerOptions) {
     Bun.serve({
       hostname: host,
       port,
-      // Outside of development Bun 1.4.5 shares a port with whoever listens on it already; each gets some requests.
+      // Otherwise Bun 1.4.5 shares the port with another process that listens on it; each gets some requests.
       reusePort: false,
       development: false,
       idleTimeout: 60,

@@ -25,8 +25,8 @@ export const MAX_SEGMENTS = 16;
 const NAMES = Array.from({ length: MAX_SEGMENTS }, (_, index) => `segment${index}`);
 
 /**
- * Bun 1.4.5 resolves dot segments (`%2e` is a dot) and backslashes before it shows a URL, but matches its routes against
- * the path as sent: patterns of parameters alone tell the segments of every path that can be one of ours.
+ * Bun 1.4.5 resolves dot segments (`%2e` is a dot) and backslashes before it shows a URL, but matches its routes against the path as sent.
+ * So only patterns of parameters give the segments of a path as sent.
  */
 export const segmentPatterns = (): string[] =>
   NAMES.map((_, last) =>

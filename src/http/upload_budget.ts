@@ -7,7 +7,7 @@ const SMALL = 1_048_576;
 const SMALL_SHARE = 1 / 8;
 /** The share of the budget for small or large bodies that one key may use, so that a slow client blocks at most half. */
 const KEY_SHARE = 1 / 2;
-/** While others wait, a large body must bring so many bytes in so long, or it gives way. */
+/** While others wait, a large body must bring MIN_BYTES within CHECK_MS, or it is evicted. */
 const MIN_BYTES = 655_360;
 const CHECK_MS = 10_000;
 /** More would hold their connections, and what those have received, for nothing. */
@@ -21,11 +21,11 @@ export class OverdrawnError extends Error {
 /** The budget of one body; it must be released in every case. */
 export type Hold = {
   /**
-   * Takes so many bytes more: at once, or when the promise resolves. It rejects when the hold is released meanwhile, and
-   * with OverdrawnError when too many wait, or the body comes so slowly that it keeps others waiting.
+   * Reserves further bytes, at once or when the promise resolves. Rejects if the hold is released meanwhile, and with OverdrawnError if too
+   * many wait, or if the body is so slow that it keeps others waiting.
    */
   grow: (bytes: number) => Promise<void> | undefined;
-  /** Says that so many bytes have come that take no memory. */
+  /** Reports bytes that have arrived and take no memory. */
   passed: (bytes: number) => void;
   /** All of it is there: it holds what it has until it is released. */
   arrived: () => void;
@@ -213,7 +213,7 @@ export function createUploadBudget(bytes: number) {
     /** Bytes, now. */
     held: rooms.held,
 
-    /** For a caller that does not want to wait for it: what is done every 10 s while somebody waits. */
+    /** Runs the check that otherwise runs every 10 s while bodies wait. */
     look: eviction.check,
   };
 }

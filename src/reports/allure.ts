@@ -6,9 +6,9 @@ import { createCutter, firstLine, joinAttachments, toMs, type WrittenAttachment 
 
 type AllureResult = {
   result: ReportedCase;
-  /** Results of one test have it in common; "" where the file tells none. */
+  /** An id that results of one test share; "" if the file has none. */
   historyId: string;
-  /** Milliseconds since 1970; null where the file does not tell. */
+  /** Milliseconds since 1970; null if the file has no time. */
   start: number | null;
   stop: number | null;
   warnings: string[];

@@ -116,7 +116,7 @@ const statusOf = (step: JsonObject): string => asText(toFields(step.result).stat
 
 const toText = ({ keyword, name }: JsonObject): string => `${asText(keyword).trim()} ${asText(name)}`.trim();
 
-/** In nanoseconds; a report made without them tells none. */
+/** Returns the sum in nanoseconds; null if the report has no durations. */
 function sumOf(steps: JsonObject[]): number | null {
   const times = steps.map(({ result }) => toFields(result).duration).filter((time) => typeof time === "number");
   return times.length === 0 ? null : toMs(times.reduce((sum, time) => sum + time, 0) / 1e6);

@@ -186,7 +186,7 @@ function addMessage(test: Test, type: string, message: string): void {
   } else test.output.push(message);
 }
 
-/** Loading a file and what goes around its tests are told as tests, which only count when something is wrong. */
+/** Loading a file and hooks are reported as tests, which only count if they failed. */
 const isShown = (test: Test): boolean => !test.hidden || test.failures.length > 0;
 
 function toResult(test: Test, cutter: Cutter): ReportedCase {

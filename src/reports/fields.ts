@@ -124,7 +124,7 @@ const cutName = ({ suite, name, file }: CaseName, cutter: Cutter): CaseName => (
 /** The name of a failure that a report declares without a case that shows it. */
 export const FAULT = "(failure without a test case)";
 
-/** A failed case for what a report tells beside its test cases. */
+/** Creates a failed case for a failure that a report has outside of its test cases. */
 export function toFault(
   cutter: Cutter,
   told: Omit<RawCase, "name" | "status" | "message"> & { name?: string; message: string },

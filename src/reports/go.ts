@@ -218,7 +218,7 @@ function settle(one: Package, end: CaseStatus | null = one.end): void {
 }
 
 function toResult(suite: string, test: Test, timedOut: boolean, cutter: Cutter): ReportedCase {
-  // A test of which only output is told has an unknown end, but no failure.
+  // A test with nothing but output has an unknown end, but no failure.
   const status = test.ends.at(-1) ?? test.told?.status ?? "skipped";
   const flaky = status === "passed" && test.ends.includes("failed");
   const stack = clean(status === "failed" || flaky ? test.failure : "").trimEnd();

@@ -1,4 +1,4 @@
-/** JSON with the place of a mistake, which the engine does not tell. */
+/** Parses JSON and locates syntax errors, which the engine does not. */
 
 import { cut, firstLine, lineAt } from "./text.ts";
 import { MAX_LEVELS, nestedTooDeeply, ReportError } from "./report.ts";

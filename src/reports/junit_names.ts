@@ -7,7 +7,7 @@ export function isFile(name: string): boolean {
   return name.length <= 500 && SOURCE.test(name) && (/[\\/]/.test(name) || !/\s/.test(name));
 }
 
-/** pytest tells the module and the classes in one dotted name; only names of pytest's own test files are believed. */
+/** pytest writes the module and the classes as one dotted name; only names of pytest's own test files are trusted. */
 function pytestFile(suites: string[], classname: string): string | null {
   if (!suites.includes("pytest")) return null;
   const parts = classname.split(".");
@@ -51,7 +51,7 @@ export function createNamer() {
       }
       return name === classname || name.endsWith(` ${classname}`) ? known.alone : known.together;
     },
-    /** For a case that tells no file. */
+    /** Guesses the file of a case that has none. */
     toFile(suites: string[], classname: string): string | null {
       if (suites !== guess.suites || classname !== guess.classname) {
         guess = { suites, classname, file: isFile(classname) ? classname : pytestFile(suites, classname) };

@@ -87,7 +87,7 @@ export function readInside(node: Node, cutter: Cutter): Inside {
   };
 }
 
-/** node-tap tells only so, of tests that it numbers, that one was skipped or is to be done. */
+/** node-tap marks skipped and todo tests, which it numbers, only in this way. */
 const isSkip = ([name, value]: [string, string]) => (name === "skip" || name === "todo") && !/^(?:false)?$/.test(value);
 
 /** Matches what PHPUnit up to 9 reports as an error although it exits with 0. */
@@ -98,7 +98,7 @@ function isRisky(failure: Node): boolean {
 const RISKY =
   /^PHPUnit[\\_](?:Framework[\\_])?(?:RiskyTest(?:Error)?|OutputError|(?:Unintentionally)?CoveredCode(?:Error|NotExecutedException)|MissingCoversAnnotationException)$/;
 
-/** PHPUnit's warnings, and that a test is risky, are no failures, and are told as properties. */
+/** PHPUnit's warnings and risky tests are no failures; they become properties. */
 function toMark(child: Node, test: Node): [string, string][] {
   const name = localName(child.name);
   if (name !== "warning" && !(FAILURES.has(name) && isRisky(child))) return [];

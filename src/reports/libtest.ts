@@ -12,7 +12,7 @@ type Test = { name: string; end: JsonObject | null; isSlow: boolean; attempts: n
 
 /** One test binary. */
 type Suite = {
-  /** The name of the binary, "" where nothing tells it. */
+  /** The name of the binary; "" if it is unknown. */
   name: string;
   /** In the order of their first events. */
   tests: Test[];

@@ -68,7 +68,7 @@ function toProblems(issues: v.BaseIssue<unknown>[], entries: v.ObjectEntries, pa
   for (const issue of issues) {
     const last = issue.path?.at(-1);
     const field = [...path, ...(last ? [cut(String(last.key), 100)] : [])].join(".") || "body";
-    // Several rules of one field can fail; the first one tells it.
+    // Several rules of one field can fail; the first one is reported.
     if (issue.type !== "strict_object" || !last) {
       if (!problems.has(field)) problems.set(field, `${issue.message}, got ${show(issue.input)}`);
     } else if (issue.expected !== "never") problems.set(field, "expected a value, got none");

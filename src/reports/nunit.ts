@@ -67,7 +67,7 @@ const PLACES = new Set(["test-suite", "test-case", "results"]);
 
 const timeOf = ({ attributes }: Node): number | null => msFromSeconds(attributes["duration"] ?? attributes["time"]);
 
-/** Version 3 tells the class of each case; version 2 only nests namespaces and fixtures. */
+/** Version 3 has the class of each case; version 2 only nests namespaces and fixtures. */
 function enter(place: Place): Place {
   const { node, fixture, names, file, own } = place;
   const { type = "", name = "", fullname = "", classname = "" } = node.attributes;

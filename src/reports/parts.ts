@@ -40,7 +40,10 @@ const DOCUMENT =
   /^\[\s*\{|^\{\s*"(?:config|collection|results|run|taskSlug|created)"|"(?:testResults|num\w+Tests|num\w+TestSuites|suites|stats|reportFormat|tests|testNodes|exitcode|examples|elements|uuid|failed)"\s*:/;
 const HEAD = 1_000;
 
-/** Characters that may be read on trial: so many times the text, and some more for a small one. To look at them takes a part of that. */
+/**
+ * Maximum number of characters read on trial: a multiple of the text, and a minimum for a small one. Each trial counts as a part of its
+ * length.
+ */
 const MAX_READINGS = 4;
 const MIN_TRIAL_CHARACTERS = 1_000_000;
 const LOOKS_PER_READING = 4;
@@ -163,7 +166,7 @@ function toPiece(from: number, reader: Reader, source: Source): Piece {
   return { from, reader, source, kind: name === "tap" && !isPlainTap(text) && isProve(text) ? "prove" : name };
 }
 
-/** The report that begins there, by the line; a document tells more. */
+/** Returns the report that begins at a line; a document is recognised by more than the line. */
 function pieceAt(text: string, at: number, kind: string): Piece | null {
   return orNull(() => {
     const source = toSource(text.slice(at));

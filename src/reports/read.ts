@@ -97,8 +97,8 @@ const LOOK_BYTES = 4_096;
 const LARGE_BYTES = 1_000_000;
 
 /**
- * About how many test cases large files hold, as a look at parts of them tells: only what can be got ready meanwhile may
- * depend on it. 0 for what is small, or no plain JUnit XML.
+ * Estimates the number of test cases in large files from samples, only to prepare work meanwhile. Returns 0 for small files and for
+ * anything but plain JUnit XML.
  */
 export function guessCases(files: readonly { bytes: Uint8Array }[]): number {
   let cases = 0;

@@ -52,7 +52,7 @@ export type KnownNames = {
   formerName?: CaseName;
   /** The names that other reporters of the tool give the test; several tests may share one. */
   otherNames?: CaseName[];
-  /** True where reports that use one of `otherNames` cannot tell the name of this one: a new test keeps them as well. */
+  /** True if reports that use one of `otherNames` do not contain the name of this case: a new test keeps them as well. */
   keepOtherNames?: boolean;
 };
 

@@ -36,7 +36,7 @@ type Run = {
   cases: ReportedCase[];
   /** Indexes of the cases that no failed teardown has affected yet. */
   untouched: number[];
-  /** Failed tests that the run was told not to mind, before version 4. */
+  /** Number of failed tests that were not critical, before version 4. */
   uncritical: number;
   suite: string | null;
   status: Node | null;
@@ -180,7 +180,7 @@ function readTest(node: Node, { path, file }: Suite, cutter: Cutter): ReportedCa
   const told = child(node, "status");
   const name = told?.attributes["status"] ?? "";
   const given = Object.hasOwn(STATUSES, name) ? STATUSES[name]! : "failed";
-  // Since version 4, such tests are told as skipped.
+  // Since version 4, such tests are reported as skipped.
   const status = isUncritical(told) ? "skipped" : given;
   const message = plain(textBelow(told)) || (told ? "" : "It did not finish");
   const failed = status === "failed";
@@ -238,7 +238,7 @@ function toOutput(test: Node): string {
   const lines: string[] = [];
   let length = 0;
   const open = elementsOf(test).toReversed();
-  // One character more than is kept, so that the cut is told.
+  // Reads one character more than is kept, so that the truncation is reported.
   for (let node = open.pop(); node && length <= MAX_OUTPUT; node = open.pop()) {
     if (localName(node.name) === "msg") {
       const { level = "INFO" } = node.attributes;
@@ -250,7 +250,7 @@ function toOutput(test: Node): string {
   return lines.join("\n");
 }
 
-/** Since version 7 the start and the seconds are told, before that start and end: "20240131 12:00:00.123". */
+/** Version 7 writes the start and the seconds, earlier versions start and end: "20240131 12:00:00.123". */
 function timeOf({ attributes: { elapsed, starttime, endtime } }: Node): number | null {
   if (elapsed !== undefined) return msFromSeconds(elapsed);
   const [began, ended] = [starttime, endtime].map((text) =>

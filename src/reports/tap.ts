@@ -103,7 +103,7 @@ export function readTap(written: string): Report {
     else if (last && !last.ok && indent > 0) last.diagnostics.push(line);
   }
   if (count === 0 && plans.length === 0 && !bailed && !isTap) throw new ReportError("none of its lines is TAP");
-  // node numbers a file that tells no tests by its place among the files.
+  // node numbers a file without tests by its position among the files.
   if (/^# cancelled \d+$/m.test(text)) for (const point of top) point.number = 0;
   const mismatch = toBreak(levels, isTap && /\{\s*$/.test(text)) ?? toMismatch(levels[0]!);
   close(levels);
@@ -258,8 +258,8 @@ function enter(levels: Level[], indent: number): Level {
 }
 
 /**
- * Leaves the levels further in, whose parent is told to have passed or not; returns their points that have none yet.
- * A parent that passed although the plan of its subtests is not kept has a failed one.
+ * Closes the levels deeper than `indent`, whose parent has passed or not, and returns their points without a parent. A parent that passed
+ * although the plan of its subtests is not fulfilled gets a failed one.
  */
 function leave(levels: Level[], indent: number, isOk: boolean): Point[] {
   const orphans: Point[][] = [];
@@ -327,7 +327,7 @@ function toPlace(point: Point, outer: Place | null): Place {
   return { point, outer, suite: cut(suite, MAX_NAME + 1), file: isOuterFile ? name : outer.file, failed: false, todo };
 }
 
-/** No file is taken from a place that only failures tell: it would give a test two histories. */
+/** The file is not taken from the location of a failure, because that would give a test two histories. */
 function toResult({ point, suite, file, todo }: Place, cutter: Cutter): ReportedCase {
   const status: CaseStatus = todo ? "skipped" : point.ok ? "passed" : "failed";
   const written = clean(point.yaml.join("\n")).trimEnd();
@@ -381,7 +381,7 @@ function nameOfGlib({ name, ok }: Point): Partial<Point> {
   return at === -1 ? {} : { name: name.slice(0, at), reason: name.slice(at + 3) };
 }
 
-/** bats appends "in 5ms" to each name when it tells times, with nothing that sets it off. */
+/** bats appends "in 5ms" to each name if it prints times, without a separator. */
 function dropTimes(points: Point[]): void {
   const times = points.map(({ name }) => / in (\d{1,9})ms$/.exec(name));
   if (times.includes(null)) return;

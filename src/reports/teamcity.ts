@@ -55,7 +55,7 @@ type Build = {
   problems: string[];
   began: number;
   ended: number;
-  /** The last time that is told with its zone. */
+  /** The last time with a zone. */
   completed: number;
 };
 
@@ -238,7 +238,7 @@ const RISKY = /^(?:This test did not perform any assertions|This test printed ou
 
 const toKey = (flowId: string, name: string): string => `${flowId.replace(/_hook$/, "")}\0${name}`;
 
-/** mocha's hooks are told in a flow beside that of their tests. */
+/** mocha reports hooks in a separate flow. */
 function enter(build: Build, told: string): Flow {
   const id = told.replace(/_hook$/, "");
   const known = build.flows.get(id);

@@ -1,4 +1,4 @@
-/** Completes failures of all formats: a message that tells what went wrong, and the line of the file where it did. */
+/** Completes failures of all formats: a specific message, and the line of the file where the test failed. */
 
 import type { ReportedCase } from "./report.ts";
 import { cut, firstLine } from "./text.ts";
@@ -7,7 +7,7 @@ import { cut, firstLine } from "./text.ts";
 const GENERIC =
   /^$|^(?:(?:the )?tests? )?(?:failed|failure|fail|error|errored)[.!]?$|^assertion failed[.!]?$|^exit(?: value |=)\d+$|^exited with (?:error )?code \d+$|^Traceback \(most recent call last\):?$|^[^\s:]+\.[cm]?[jt]sx?:\d+:\d+ \S/i;
 
-/** Lines that tell more, the most telling first. */
+/** Lines with a specific message, the most specific first. */
 const TELLING = [
   /^[ \t]*((?:panic|fatal error): .*)/m,
   // The error that testify writes below "Error Trace:".
@@ -21,7 +21,7 @@ const TELLING = [
 const MAX_TEXT_LENGTH = 65_536;
 const MAX_LINE_LENGTH = 2_000;
 
-/** The report's own words are kept where they tell something. */
+/** Keeps the message of the report if it is specific. */
 export function completeFailure(one: ReportedCase): void {
   if (one.stack === null && one.output === null && one.message === null) return;
   one.message = one.message && withoutColours(one.message);

@@ -29,7 +29,7 @@ export type SuiteTotals = {
   declaredInside: number;
   /** Failures counted in `all` that suites declare and no test case shows: they stand until the root has ended. */
   unshown: number;
-  /** Cases that passed as far as known words tell. */
+  /** Cases that passed according to the known words. */
   odd: ReportedCase[];
 };
 
@@ -56,7 +56,7 @@ export function createTally(
   };
 }
 
-/** A test case, which tells of so many failures, whatever it made of them. */
+/** Counts a test case and the failures that it shows, which need not have failed it. */
 export function countCase(tally: SuiteTotals, status: CaseStatus, failures: number): void {
   for (const counts of [tally.all, tally.direct, tally.items]) {
     counts.tests++;
@@ -122,7 +122,7 @@ export function createTotals() {
   const inner: string[] = [];
   let more = 0;
   let lacksFailures = false;
-  // A suite may declare the failure of a test that another suite holds: only the end of the root tells.
+  // A suite may declare the failure of a test in another suite, so this is only decided at the end of the root.
   let pending: PlacedFault[] = [];
   const settle = (tally: SuiteTotals, { failed }: Declared): PlacedFault[] => {
     const faults = pending;

@@ -150,7 +150,7 @@ function readFaults(summary: Node, cases: ReportedCase[], cutter: Cutter): Repor
     .map(({ text }) => text);
   const declared = declaredFailures(summary);
   const isFailed = /^(?:Failed|Aborted|Timeout|Error|Disconnected)$/.test(outcome);
-  // A test that was aborted tells of the crash by itself.
+  // A test that was aborted already shows the crash.
   const isShown = cases.some(({ properties }) => properties?.["outcome"] === "Aborted");
   if (errors.length > 0 && !isShown) {
     const stack = errors.join("\n");

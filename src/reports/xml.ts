@@ -1,4 +1,4 @@
-/** XML as test runners write it: cleaned, parsed by Bun, and mended where the document is not well formed. */
+/** Reads XML of test runners: cleans it, parses it with Bun, and repairs documents that are not well formed. */
 
 import { elementsOf, type XmlPart } from "./fields.ts";
 import { MAX_LEVELS, nestedTooDeeply, ReportError } from "./report.ts";
@@ -32,7 +32,7 @@ export type XmlReading<Result> = {
 export function parseXml<Result>(raw: string, reading: XmlReading<Result>, sizes = SIZES): XmlDocument<Result> {
   const text = cleanXml(raw);
   const { doctype } = prolog(text);
-  // No test runner declares entities or points to a DTD; whoever does wants us to expand or to fetch something.
+  // No test runner declares entities or refers to a DTD. Such a document wants us to expand or fetch something.
   if (doctype && /\[|\s(?:SYSTEM|PUBLIC)\s/.test(doctype)) {
     throw new ReportError("entity declarations and external document types are not accepted");
   }
@@ -203,7 +203,7 @@ const tooManySections = () =>
   new ReportError(`it has more than ${MAX_SECTIONS.toLocaleString("en")} comments and other sections`);
 const tooManyElements = () => new ReportError(`it has more than ${MAX_ELEMENTS.toLocaleString("en")} elements`);
 
-/** The markup is not what it looks like from afar: only the whole document can tell what is wrong with it. */
+/** The markup cannot be divided: only the whole document shows what is wrong with it. */
 class Indivisible extends Error {}
 
 /**

@@ -22,7 +22,7 @@ const FIRST_SHARE = 0.5;
 const BATCHES_PER_SHARD = 1.5;
 
 /**
- * Longest first; of equal length by name. A file that no run has told of takes as long as the median of the others, and every file
+ * Orders files by descending duration, then by name. A file without a known duration counts as the median of the others, and every file
  * takes some time.
  */
 export function orderFiles(timings: readonly FileTiming[]): { file: string; ms: number }[] {

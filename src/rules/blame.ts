@@ -85,7 +85,7 @@ export function toLists(failures: readonly Blamed[]): BlamedFailures {
 /** The minimum share at which the change is blamed. From one half on it is the likeliest explanation, but not a clear one. */
 const BLAME_SHARE = 0.7;
 
-/** Whether a failure that is put down to its change is clearly that of the change. */
+/** Whether a failure explained by the change is clearly caused by it. */
 export const isClear = (change: number): boolean => change >= BLAME_SHARE;
 
 /** The list of a failure by what explains it. */

@@ -4,7 +4,7 @@
 export const CURRENT_BUILDS = 50;
 /** A task is not current if it has not run in this number of days before the branch's newest build. */
 export const CURRENT_DAYS = 14;
-/** The number of executions of a branch that are looked through for the moment at which a task became red or green. */
+/** Maximum number of executions of a branch that are searched for the moment at which a task became red or green. */
 export const LOOKED_THROUGH = 200;
 
 const DAY_MS = 86_400_000;
@@ -30,7 +30,7 @@ export type BranchTask = Pick<TaskResult, "slug" | "status" | "passed" | "failed
   since: string;
   /** The first build since then. */
   executionId: string;
-  /** It has been so in all builds that were looked through, so perhaps for longer. */
+  /** Whether the state is the same in all builds that were searched, so that it may have begun earlier. */
   isLonger: boolean;
   /** Where its latest result is, and when it ended there. */
   lastExecutionId: string;

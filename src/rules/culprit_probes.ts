@@ -63,7 +63,7 @@ export function nextProbes(belief: Belief, probes: readonly CommitProbe[], count
 /** The chances that a commit fails, under one hypothesis. */
 type FailureChances = { broken: number; sound: number };
 
-/** A result that is expected to tell fewer bits is not worth a probe. */
+/** Minimum expected information, in bits, of a result that is worth a probe. */
 const NEGLIGIBLE_BITS = 1e-9;
 
 const failureChances = ({ chances, flakeRates, outages }: Belief): FailureChances[] =>
@@ -72,7 +72,7 @@ const failureChances = ({ chances, flakeRates, outages }: Belief): FailureChance
     sound: chanceOfFailure(false, flakeRates[first]!, outages[first]!),
   }));
 
-/** Returns for each commit how much one more probe of it is expected to tell about the culprit, in bits. */
+/** Returns for each commit the expected information of one more probe about the culprit, in bits. */
 export const expectedBits = (belief: Belief, probes: readonly CommitProbe[]): Float64Array =>
   informationOf([belief.chances], failureChances(belief), resultChances(belief.chances.length - 1, probes));
 

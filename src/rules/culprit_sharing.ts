@@ -15,9 +15,9 @@ export type ProbeRequest = {
 /** A probe and the searches whose test cases it runs, at least one. The first one has asked for it. */
 export type SharedCommit = { hash: string; searchIds: string[] };
 
-/** A search joins only probes whose results are expected to tell it as many bits. */
+/** Minimum expected information, in bits, of a shared probe that a search joins. */
 const MIN_JOIN_BITS = 0.2;
-/** A probe of another search replaces one of its own that tells at most this many times as much. */
+/** Maximum ratio between the information of a search's own probe and that of a shared one which replaces it. */
 const MAX_BITS_RATIO = 2;
 
 /**

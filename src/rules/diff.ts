@@ -49,7 +49,7 @@ const HEADERS: readonly Header[] = [
   { first: /^(\s*)AssertionError: .{1,2000} != /, sides: { minus: "first", plus: "second" } },
 ];
 
-/** A block of lines with signs, below a line that tells what the signs mean. */
+/** Reads a block of lines with signs, below a line that explains the signs. */
 function readBlock(lines: readonly string[]): Diff | null {
   for (const { first, second, sides, swaps } of HEADERS)
     for (const [index, line] of lines.entries()) {

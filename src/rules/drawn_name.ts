@@ -23,8 +23,9 @@ const MIN_DRAWN_DIGITS = 4;
 const MAX_NAME = 2_000;
 
 /**
- * The name with what looks drawn replaced: "total[seed=48213]" → "total[seed=<n>]"; null where nothing does, or all of it. It may take what
- * somebody has chosen for drawn: only a name that has gone while another one of the same plain name came is the same test.
+ * Replaces drawn parts of a name: "total[seed=48213]" → "total[seed=<n>]". Returns null if there are none, or if nothing else is left. A
+ * part that a person has chosen may look drawn, so names are only treated as one test if one disappeared when another with the same plain
+ * name appeared.
  */
 export function plainName(name: string): string | null {
   if (name.length > MAX_NAME || !/\d/.test(name)) return null;

@@ -36,7 +36,7 @@ export function byResults(tasks: readonly TaskState[]): "passed" | "failed" | "t
   return tasks.some(isRed) ? "failed" : "passed";
 }
 
-/** Decides how a rerun ends: only the tasks that somebody ran again count, and without any the rerun is cancelled. */
+/** Decides how a rerun ends: only tasks that ran again count, and without any the rerun is cancelled. */
 function byAnswers(tasks: readonly TaskState[]): ExecutionStatus {
   const answered = tasks.filter(({ status, attempt }) => status !== "cancelled" && !(isOpen(status) && attempt === 0));
   return answered.length === 0 ? "cancelled" : byResults(answered);

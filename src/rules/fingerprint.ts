@@ -20,7 +20,7 @@ export type Failure = {
 /** The property that failures with the fingerprint share: their message, location, flaky test, or outage. */
 export type FingerprintKind = "message" | "case" | "flaky" | "outage" | "automation" | "infrastructure";
 
-/** `digest` is 32 hexadecimal digits; the rest tells what it was made of. */
+/** `digest` has 32 hexadecimal digits; the other fields are what it was made of. */
 export type Fingerprint = {
   kind: FingerprintKind;
   digest: string;
@@ -29,7 +29,7 @@ export type Fingerprint = {
   message: string;
   /** Frames as "file function". */
   frames: string[];
-  /** The test, where nothing else tells the failure from others. */
+  /** The test, if nothing else distinguishes the failure. */
   test: string | null;
 };
 
@@ -80,7 +80,7 @@ const VARYING: [RegExp, string | ((...match: string[]) => string)][] = [
   [/(?<![\d.])\b\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?\b(?!:)/g, "<time>"],
 ];
 const QUOTED = /"(?:[^"\\\n]|\\.){0,1000}"|'(?:[^'\\\n]|\\.){0,1000}'(?![A-Za-z])|`[^`\n]{0,1000}`|“[^”\n]{0,1000}”/g;
-/** A longer text within quotes is somebody's data. */
+/** A longer quoted text is data. */
 const MAX_QUOTED = 120;
 const HOST =
   // A match can only begin at the start of a label: starting within it finds nothing more, and takes long for long labels.
@@ -144,7 +144,7 @@ const plainPath = (path: string, name: string): string =>
 /** Maximum length of a message that is read. Varying parts are rarely longer than the remaining line, and a single long word takes long. */
 const MAX_READ_LENGTH = 1_000;
 
-/** One line; `reading` tells how much of it is replaced, all by default. */
+/** Returns one line. `reading` says how much of it is replaced, everything by default. */
 export function normalizeMessage(message: string, reading: Reading = BARE): string {
   const line = message.slice(0, MAX_READ_LENGTH).replace(/\s+/g, " ").trim();
   let text = line.replace(/\bHTTP\/[\d.]+/g, "HTTP");
@@ -195,10 +195,10 @@ const BOILERPLATE = new Set(
   ).split(" "),
 );
 
-/** Whether the message, which says at least so many words by its exception's name, says nothing of what went wrong. */
-const isGeneric = (message: string, told: number): boolean =>
+/** Whether a message says nothing about what went wrong. `wordsOfType` is the number of specific words in the name of its exception. */
+const isGeneric = (message: string, wordsOfType: number): boolean =>
   !/\b[1-5]\d\d\b/.test(message) &&
-  told + (message.toLowerCase().match(/[a-z]{2,}/g) ?? []).filter((word) => !BOILERPLATE.has(word)).length < 2;
+  wordsOfType + (message.toLowerCase().match(/[a-z]{2,}/g) ?? []).filter((word) => !BOILERPLATE.has(word)).length < 2;
 
 /** Types of assertions, and types that only say that something failed. */
 const VAGUE_TYPE =
@@ -206,7 +206,7 @@ const VAGUE_TYPE =
 const isAssertion = (type: string | null, message: string): boolean =>
   /assert|expect/i.test(type ?? "") || /^\W*(?:assert|expect|check_|failed asserting|xct)/i.test(message);
 
-/** Errors of the language: the place tells more of them than the name that was missing there. */
+/** Errors of the language: the location says more about them than the missing name. */
 const OF_THE_LANGUAGE =
   /^(?:TypeError|NullPointerException|NullReferenceException|NoMethodError|AttributeError|ReferenceError|panic)$/;
 
@@ -214,7 +214,7 @@ const OF_THE_LANGUAGE =
 const OUTSIDE =
   /\b(?:ECONNREFUSED|ECONNRESET|ECONNABORTED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOSPC|EMFILE|ENOMEM|connection refused|connection reset|no route to host|no such host|name or service not known|temporary failure in name resolution|no space left on device|too many open files)\b/i;
 
-/** PHPUnit and bats tell the test or the place before they tell what happened. */
+/** PHPUnit and bats write the test or the location before the message. */
 const PLACE = /^(?:[\w\\]+::\w+(?: with data set .*)?|\((?:in|from) .{1,300} line \d+[,)].*)$/;
 // Only blanks of its own line, or a text of nothing but line breaks would be gone through from each of them.
 const VALUES =
@@ -299,8 +299,8 @@ function meaningOf(
 }
 
 /**
- * By where it happens, whatever the message says: the same case, the same exception, the same innermost own frame. Where
- * the failure tells no place, by what it says without any number.
+ * Identifies a failure by its location, regardless of its message: the same case, exception and innermost own frame. Without a location,
+ * the message without numbers is used.
  */
 export function caseFingerprint(
   failure: Failure & { testCase: number },
@@ -347,7 +347,7 @@ export const infrastructureFingerprint = (rule: { id: string; name: string }): F
   test: null,
 });
 
-/** All failures of a run in which nearly everything failed, without a cause that most of them tell. */
+/** The fingerprint of all failures of a run in which nearly everything failed without a common cause. */
 export const outageFingerprint = (taskSlug: string): Fingerprint =>
   outage(`Nearly all test cases of "${taskSlug}" failed`, taskSlug);
 

@@ -5,7 +5,7 @@ export type Rate = { rate: number; share: number };
 
 /** The first one is that of a sound test. */
 const RATES = [1e-6, 0.001, 0.003, 0.01, 0.03, 0.08, 0.15, 0.3, 0.5];
-/** Before anything is known of a project three tests in a thousand are flaky; this weighs as much as so many tests. */
+/** The prior for a new project: three tests in a thousand are flaky. It weighs as much as PRIOR_TESTS tests. */
 const FLAKY_SHARE = 0.003;
 const PRIOR_TESTS = 30;
 const EM_ROUNDS = 15;

@@ -57,7 +57,7 @@ export type CountedRun = {
   onDefaultBranch: boolean;
 };
 
-/** In a run in which so many test cases, and such a share of them, look flaky for the first time, the machine is the cause. */
+/** If at least this many test cases, and this share of them, look flaky for the first time in a run, its machine is the cause. */
 export const DISTURBED = { cases: 5, share: 0.03 };
 
 export const isDisturbed = (fresh: number, { passed, failed }: { passed: number; failed: number }): boolean =>

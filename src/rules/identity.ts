@@ -27,7 +27,7 @@ export const toSlashes = (path: string): string =>
     .replace(/^file:\/\/(?=\/)/, "")
     .replace(/^(?:\.\/)+/, "");
 
-/** The path within the repository as far as it can be told: forward slashes, known workspaces cut. */
+/** Returns the path within the repository as far as it is known: forward slashes, without known workspaces. */
 export function normalizeFile(file: string): string {
   const path = toSlashes(file);
   for (const workspace of WORKSPACES) if (workspace.test(path)) return path.replace(workspace, "");
@@ -41,7 +41,7 @@ export type NamedResult = PlacedCase & KnownNames;
 
 export const isAbsolute = (file: string): boolean => /^(?:\/|[a-z]:\/)/i.test(file);
 
-/** Whether two names of a file, null where a report does not tell it, can be of one file: the shorter ends the longer. */
+/** Whether two names of a file (null: unknown) may be one file: the longer ends with the shorter. */
 export const mayBeSameFile = (one: string | null, other: string | null): boolean =>
   one === null || other === null || one === other || one.endsWith(`/${other}`) || other.endsWith(`/${one}`);
 
@@ -130,7 +130,7 @@ export function identifyOtherNames(
   for (const index of wanted) {
     const { formerName, keepOtherNames } = results[index]!;
     const names = others[index]!.filter(isUnique).map((name) => {
-      // A name with its file is only necessary where the name alone does not tell which test it is.
+      // The name with its file is only needed if the name alone does not identify the test.
       const isEnough = name.file === null || !isUnique({ ...name, file: null });
       return { identity: identityOf(projectId, taskSlug, name), isKept: keepOtherNames === true && isEnough };
     });

@@ -6,7 +6,7 @@ export const CONSTANTS = {
   guilty: 0.15,
   /** Number of tests of a run that a breaking change is expected to break. */
   broken: 0.5,
-  /** A change breaks so many tests at once that they are no unit. */
+  /** Probability that a change breaks so many tests at once that they are no unit. */
   many: 0.4,
   /** Each further build of the pull request in a row. */
   streak: 0.7,
@@ -49,7 +49,7 @@ export type Constants = typeof CONSTANTS;
 export type Inheritance = {
   /** The last result at or before the base. */
   last: "this cause" | "other cause" | "passed" | "none";
-  /** How far that result was put down to the test itself. */
+  /** The probability that this result had a cause in the test itself. */
   doubt: number;
   /** The next result after the base failed with this cause, and nothing later passes. */
   isNextBroken: boolean;

@@ -4,7 +4,7 @@ import type { Shard } from "../schema/fields.ts";
 import { normalizeFile } from "./identity.ts";
 import { toContainedPath } from "./report_path.ts";
 
-/** `ms` is null where no run has told it. */
+/** `ms` is null if no run had a duration for the file. */
 export type FileTiming = { file: string; ms: number | null };
 
 /** `shard` counts from 1. */
@@ -91,7 +91,7 @@ export function toFileName(file: string, directory?: string): string {
 
 const isAbsolute = (path: string) => /^(?:\/|[A-Za-z]:\/)/.test(path);
 
-/** More files with one last name are not told apart by the folders above: their names have to be the same. */
+/** Maximum number of files with one base name that are matched by the end of their paths. Beyond it paths must be equal. */
 const MAX_ALIKE = 200;
 
 /**

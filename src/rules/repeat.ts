@@ -64,8 +64,8 @@ export function probeOnly(report: Report, only: readonly CaseName[]): Report {
 const NOT_RUN = "It had failed and was to run again, but the report does not have it, or has it as skipped";
 
 /**
- * Tools that are told to run some tests of a file report the others as skipped, and say nothing of a test whose name they
- * do not find: the former are left out, and what did not run has not passed.
+ * Tools that run only some tests of a file report the others as skipped, and do not report names that they do not find. So skipped tests
+ * are left out, and a test that did not run has not passed.
  */
 export function repeatOnly(report: Report, only: readonly CaseName[]): Report {
   if (report.countsOnly) return report;

@@ -47,8 +47,8 @@ function commonRootOf(paths: readonly string[]): string | undefined {
 }
 
 /**
- * Returns the root of the repository with forward slashes and one at the end: as it is given, else that of a known CI system,
- * else what the absolute paths have in common before a conventional directory. Undefined if nothing tells it.
+ * Returns the root of the repository with forward slashes and one at the end: as given, else that of a known CI system, else the common
+ * beginning of the absolute paths before a conventional directory. Undefined if it is unknown.
  */
 export function rootOf(given: string | undefined, files: Iterable<string>): string | undefined {
   const stated = given === undefined ? undefined : `${withoutTrailingSlashes(toSlashes(given.trim()))}/`;

@@ -41,7 +41,7 @@ export type TestTool = {
   mode?: RegExp;
   /** Options of a command that would select something else, or a part of what is selected. */
   conflict: RegExp;
-  /** Takes what is there already as paths or packages out of the words after the tool; fails where it cannot tell. */
+  /** Returns the paths or packages among the words after the tool, which are removed; fails if it cannot recognise them. */
   strip?: (words: Word[]) => Word[];
   select: (cases: Cases, command: string) => Iterable<Selection>;
 };
@@ -199,7 +199,7 @@ function toPytestName(name: string): string {
   return isWhole ? name : name.replace(/\[[\s\S]*$/, "");
 }
 
-/** An example of a shared group is told with the file of the group, which cannot be run. */
+/** An example of a shared group is reported with the file of the group, which cannot be run. */
 function* selectRspec(cases: Cases): Generator<Selection> {
   const isRunnable = cases.only.every(({ file }) => file !== null && file.endsWith("_spec.rb"));
   const files = isRunnable ? cases.files().map(toFileWord) : [];

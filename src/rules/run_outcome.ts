@@ -47,14 +47,16 @@ export function isComplete(attempts: readonly Pick<RunAttempt, "shard">[], shard
 const MIN_FAILED = 10;
 const SHARE = 0.8;
 
-/** After an outage so many failures still are of it: half of the services being up again makes nobody's change wrong. */
+/**
+ * The share of failures from which a run after an outage still belongs to it: if half of the services are up again, no change is to blame.
+ */
 const SHARE_AFTER = 0.2;
 
 /** A run that says more about its surroundings: at least ten cases failed, and more than four in five of those that ran. */
 export const isOutageRun = ({ passed, failed }: Pick<Counts, "passed" | "failed">, wasOutage = false): boolean =>
   failed >= MIN_FAILED && failed > (wasOutage ? SHARE_AFTER : SHARE) * (passed + failed);
 
-/** Four in five of its tests failed, and they are too few to tell an outage by themselves: the whole execution may be one. */
+/** Whether four in five tests failed, but too few for an outage of their own: they may be part of an outage of the execution. */
 export const mayBeOutage = ({ passed, failed }: Pick<Counts, "passed" | "failed">): boolean =>
   failed > 0 && failed < MIN_FAILED && failed > SHARE * (passed + failed);
 

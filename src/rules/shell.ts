@@ -15,7 +15,7 @@ export type ShellScan = {
   problem: string | null;
 };
 
-/** Substitutions may be in each other, but nobody writes so many. */
+/** Maximum depth of nested substitutions. */
 const MAX_DEPTH = 20;
 
 export function scanShell(text: string): ShellScan {

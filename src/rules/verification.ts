@@ -27,8 +27,8 @@ const MAX_NO_RESULT = 5;
 export const MAX_OPEN_PROBES = 32;
 
 /**
- * One failure already shows that the test does not always pass, so only the status "passed" needs all runs. The verification then
- * goes on until it can tell a flaky test from a broken one, but not beyond the number of runs.
+ * One failure already shows that the test does not always pass, so only the status "passed" needs all runs. After a failure the
+ * verification continues until it can distinguish a flaky test from a broken one, but not beyond the number of runs.
  */
 export function decideVerification(
   runs: number,

@@ -8,7 +8,7 @@ export const ROLES = ["viewer", "member", "owner"] as const;
 export const role = v.picklist(ROLES, `expected "viewer", "member" or "owner"`);
 export type Role = v.InferOutput<typeof role>;
 
-/** Whether what `needed` may do is also for somebody who is `actual`. */
+/** Whether `actual` includes the rights of `needed`. */
 export const isAtLeast = (actual: Role, needed: Role): boolean => ROLES.indexOf(actual) >= ROLES.indexOf(needed);
 
 const EXPECTED_EMAIL = "expected an e-mail address";

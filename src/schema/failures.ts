@@ -1,4 +1,4 @@
-/** Failures as they are told: what each says about its build. */
+/** Failures in answers, with their meaning for the build. */
 
 import * as v from "valibot";
 import { absentTests } from "./absent_tests.ts";

@@ -1,4 +1,4 @@
-/** The live stream of a project or an execution: what is asked for, what is told, and how far a client has come in it. */
+/** The live stream of a project or an execution: its requests, its events, and the position of a client. */
 
 import * as v from "valibot";
 import type { EventData, EventType } from "./events.ts";
@@ -13,12 +13,12 @@ export const eventsQuery = v.strictObject({
 });
 
 /**
- * How far a stream has come: everything of transactions before `xact` has been told, and of that one the events up to
- * `event`, then the parts of logs up to `start` of `lease`. `at`: Unix seconds, about when that was.
+ * The position of a stream: everything of transactions before `xact` was sent, and of that transaction the events up to `event`, then the
+ * parts of logs up to `start` of `lease`. `at` is the approximate time in Unix seconds.
  */
 export type Position = { xact: number; event: string; lease: string; start: number; at: number };
 
-/** Something that is told once. */
+/** An event or part of a log, sent once. */
 export type News = { position: Position } & (
   | { kind: "event"; id: string; type: EventType; data: EventData; occurredAt: string }
   | {
@@ -34,7 +34,7 @@ export type News = { position: Position } & (
     }
 );
 
-/** All that there is to tell between two positions. `isWhole`: up to the moment of the reading. */
+/** The events and logs between two positions. `isWhole`: up to the time of the reading. */
 export type NewsPage = {
   news: News[];
   to: Position;
@@ -71,7 +71,7 @@ export type LiveWatch = {
 };
 
 export type Live = {
-  /** `onKeys` is told the live keys of the project with every reading. */
+  /** `onKeys` gets the live keys of the project with every reading. */
   watch(projectId: string, executionId: string | undefined, onKeys: (keys: readonly string[]) => void): LiveWatch;
   /** Reads what follows a position, for subscribers that have fallen behind. */
   read(projectId: string, executionId: string | undefined, after: Position): Promise<NewsPage>;

@@ -16,7 +16,7 @@ const outcome = described(
 );
 export type UploadOutcome = v.InferOutput<typeof outcome>;
 
-/** The parameters that are told: none of them holds a secret. By their names in a request. */
+/** The logged parameters, by their names in a request. None of them contains a secret. */
 export const TOLD_PARAMETERS = {
   execution_id: "executionId",
   execution_key: "executionKey",

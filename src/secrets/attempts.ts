@@ -18,7 +18,7 @@ const MAX_REMEMBERED = 50_000;
 
 type Tries = { count: number; last: number };
 
-/** A network of IPv6 has as many addresses as somebody likes: they count as one. */
+/** Returns the network of an IPv6 address, because a client can use any address of its network. */
 export function addressBlock(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;

@@ -42,7 +42,7 @@ export const keyDigest = (key: string): string => Bun.SHA256.hash(key, "hex");
 const LOOKS_LIKE_KEY = new RegExp(`svc_(?:proj|team|pat)_[0-9A-Za-z]+`, "g");
 const LEADING_LENGTH = KEY_PREFIX.project.length + ID_LENGTH;
 
-/** A text that is to be shown or stored, in which somebody may have put a key: of each only the leading part is left. */
+/** Masks keys in a text that is shown or stored: only the leading part of each remains. */
 export const maskKeys = (text: string): string =>
   text.includes("svc_")
     ? text.replace(LOOKS_LIKE_KEY, (key) => (key.length > LEADING_LENGTH ? `${key.slice(0, LEADING_LENGTH)}…` : key))

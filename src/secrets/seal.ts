@@ -3,8 +3,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 
 /**
- * A sealed text: version (1 byte), name of the key (4), nonce (12), cipher text, tag (16). The name is not secret: it
- * tells which key opens it, not what the key is.
+ * A sealed text: version (1 byte), name of the key (4), nonce (12), cipher text, tag (16). The name identifies the key and is not secret.
  */
 const VERSION = 1;
 const KEY_NAME = { at: 1, length: 4 };
@@ -40,7 +39,7 @@ export function createSeal(secret: Uint8Array, old?: Uint8Array) {
     keys.find(({ name }) => name.equals(sealed.subarray(KEY_NAME.at, KEY_NAME.at + KEY_NAME.length)));
 
   return {
-    /** Hexadecimal, as the database tells them. */
+    /** Hexadecimal, like names in the database. */
     keyName: current.name.toString("hex"),
     keyNames: keys.map(({ name }) => name.toString("hex")),
     /**

@@ -20,7 +20,7 @@ const MAX_PROOF_CHARACTERS = 400;
 /** Maximum number of owners that are named of one test. */
 const MAX_OWNERS = 3;
 
-/** A line that nobody sees: it tells the comment from others of the same author. */
+/** An invisible line that distinguishes the comment from others of the same author. */
 export const markerOf = (projectId: string): string => `<!-- assay ${projectId} -->`;
 
 /** Tells the comment about a bug on the pull request that brought its culprit from others of the same author. */
@@ -142,5 +142,5 @@ export function renderCulpritComment({ projectId, test, commit, proof, bugReport
   ].join("\n\n");
 }
 
-/** Names of projects come from people: outside of code, an @ would notify somebody. */
+/** Names of projects are entered by people: outside of code, an @ would notify someone. */
 const withoutMentions = (html: string) => `<code>${html.replaceAll("@", "&#64;")}</code>`;

@@ -1,4 +1,4 @@
-/** Sends one delivery once, by whichever sender its integration needs, and tells how it went. */
+/** Sends one delivery once with the sender of its integration, and returns the outcome. */
 
 import { type Outbound, type OutboundAnswer, OutboundError } from "../http/outbound.ts";
 import type { DeliveryAttempt } from "../schema/deliveries.ts";

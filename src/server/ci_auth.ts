@@ -91,7 +91,7 @@ export function createCiAuth(options: CiAuthOptions, { readAddress, recordReques
   };
 }
 
-/** An issuer that is away may be back in a moment: whoever asks may try again. */
+/** An unavailable issuer may be back soon, so the request can be retried. */
 function throwAsProblem(error: unknown): never {
   if (!(error instanceof IssuerError)) throw error;
   throw new Problem("INTERNAL_ERROR", `Cannot read the keys of the token's issuer: ${error.message}`, {

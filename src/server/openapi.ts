@@ -88,7 +88,7 @@ const definitions: Record<string, v.GenericSchema> = {
   Variable: variable,
 };
 
-/** Families of endpoints, in the order in which somebody gets to know them. */
+/** Families of endpoints, in the order in which users get to know them. */
 const TAGS: Record<string, string> = {
   "test-runs": "Test results, one run for each task of an execution. CI uploads its reports here.",
   attachments:

@@ -49,7 +49,7 @@ export function warnOfDescriptors({ max, isCramped }: ReturnType<typeof readDesc
 type ServeOptions = {
   config: Config;
   log: Log;
-  /** Migrated; whoever has opened it closes it. */
+  /** The migrated database; the caller closes it. */
   database: OpenDatabase;
   secretKey: Uint8Array;
   cursorSecret: Uint8Array;

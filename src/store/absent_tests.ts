@@ -106,7 +106,7 @@ export const selectCaseRefs = (sql: Sql, projectId: string, numbers: readonly nu
         from unnest(${toNumberArray(numbers)}::int[]) as r (number)
         cross join lateral ${caseOfResult(sql, projectId, sql`r.number`)} c order by r.number`;
 
-/** How many runs of a task are looked through for one of the default branch, if the baseline has none. */
+/** Maximum number of runs of a task that are searched for one of the default branch, if the baseline has none. */
 const MAX_BASE_RUNS = 20;
 
 export type BaseTask = { baselineId: string; taskSlug: string };

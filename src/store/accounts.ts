@@ -118,7 +118,7 @@ export const selectTeamIdsOf = async (sql: Sql, accountId: string): Promise<stri
   return rows.map(({ teamId }) => teamId);
 };
 
-/** By name, then address; when somebody was seen is told by his sessions. */
+/** Returns members by name, then address. Their last visit is that of their sessions. */
 export const selectMembers = (sql: Sql, teamId: string) => sql<Member[]>`
   select a.id as "accountId", a.email, a.name, m.role,
     (select max(s.last_seen_at) from session s where s.account_id = a.id) as "lastSeenAt"
@@ -203,7 +203,7 @@ export const deleteInvitation = async (
   return invitation;
 };
 
-/** Open ones of somebody who may not invite any more. */
+/** Deletes open invitations of a person who may no longer invite. */
 export const deleteInvitationsOf = (sql: Tx, teamId: string, createdBy: string) => sql`
   delete from invitation where team_id = ${teamId} and created_by = ${createdBy} and used_at is null`;
 

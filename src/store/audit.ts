@@ -1,4 +1,4 @@
-/** The audit log: entries are added in the transaction that does what they tell, and never change. */
+/** The audit log. Entries are added in the transaction that they describe, and never change. */
 
 import type { Actor, AuditEntry, NewAuditEntry } from "../schema/audit.ts";
 import { type Sql, toJson, type Tx } from "../database/connect.ts";

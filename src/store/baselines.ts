@@ -7,7 +7,7 @@ import { isOvertaken } from "./default_branch.ts";
 import { hasResult } from "./outcome.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
-/** Maximum number of builds of a branch that are looked through for runs of a task. */
+/** Maximum number of builds of a branch that are searched for runs of a task. */
 const MAX_BUILDS = 200;
 /** The same for the builds at or before a baseline. */
 const MAX_BUILDS_BEFORE = 100;

@@ -70,7 +70,7 @@ export const selectDays = (sql: Sql, projectId: string, branch: Branch, days: re
  * not over yet, which has the same lock, shared (store/past_days.ts).
  */
 export const lockDays = async (sql: Tx, projectId: string): Promise<boolean> => {
-  // The project first: whoever deletes it meets the lock when he has locked the project.
+  // The project is locked first, in the order in which a deletion takes the locks.
   const [row] = await sql<{ isMine: boolean }[]>`
     select pg_try_advisory_xact_lock(${lockOf(sql, "days", projectId)}) as "isMine"
     from (select from project where id = ${projectId} for key share) p`;

@@ -158,7 +158,7 @@ export type TrackedFailure = {
   ruleUrl: string | null;
 };
 
-/** The failed cases of runs with what they tell, by run and test case; of each run at most its `limit`. */
+/** Returns the failed cases of runs with their texts, by run and test case; at most `limit` per run. */
 export const selectRunFailures = (sql: Sql, projectId: string, runs: readonly { id: string; limit: number }[]) => sql<
   (TrackedFailure & { runId: string })[]
 >`

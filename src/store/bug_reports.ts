@@ -239,7 +239,7 @@ const insertChange = (
   insert into bug_change (project_id, bug_report_id, id, from_status, to_status, cause, changed_at)
   values (${projectId}, ${id}, ${Bun.randomUUIDv7()}, ${from}, ${to}, ${cause}, ${now})`;
 
-/** Sets the status and tells the history; `resolvedAt` follows. */
+/** Sets the status and `resolvedAt`, and adds the change to the history. */
 export async function updateStatus(sql: Tx, projectId: string, change: StatusChange): Promise<void> {
   const { id, to, cause, now } = change;
   await sql`
@@ -270,7 +270,7 @@ export async function updateBugReport(
     where project_id = ${projectId} and id = ${id}`;
 }
 
-/** Where it is followed up elsewhere, unless somebody has said so already. */
+/** Sets the address of the external issue, unless the bug has one. */
 export const setExternalUrl = (sql: Sql, projectId: string, id: string, url: string) => sql`
   update bug_report set external_url = ${url}, updated_at = now()
   where project_id = ${projectId} and id = ${id} and external_url is null`;

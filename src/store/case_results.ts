@@ -1,4 +1,4 @@
-/** The packed results of runs, and what some of them have to tell beyond their status. */
+/** The packed results of runs, and details of some results. */
 
 import { blockOf, type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
 import { toStoredBlock, UNTRUSTED_BLOCKS } from "../rules/untrusted.ts";
@@ -9,7 +9,7 @@ import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/conne
 import { blockOfCase, caseOfResult } from "./packing.ts";
 import { isActiveQuarantine } from "./predicates.ts";
 
-/** A run, with what tells where its results are stored. */
+/** A run, with the field that determines where its results are stored. */
 type StoredRun = { id: string; untrusted: boolean };
 
 export const selectBlocks = (sql: Sql, projectId: string, run: StoredRun, blocks: readonly number[]) => sql<

@@ -68,7 +68,7 @@ export const selectSearchedCase = async (
   return row;
 };
 
-/** Maximum number of results that are looked through for a range. */
+/** Maximum number of results that are searched for a range. */
 const MAX_RANGE_RESULTS = 500;
 
 export type RangeRow = { executionId: string; commit: string | null; isPassed: boolean; isBug: boolean };

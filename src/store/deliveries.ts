@@ -89,7 +89,7 @@ export type IntegrationId = { teamId: string; integrationId: string };
 const waiting = (sql: Sql, teamId: string, integrationId: string) => sql`
   d.team_id = ${teamId} and d.integration_id = ${integrationId} and d.status = 'pending'`;
 
-/** Whether so many deliveries wait for an integration. */
+/** Whether at least `count` deliveries wait for an integration. */
 export const selectIsCrowded = async (
   sql: Sql,
   teamId: string,
@@ -188,7 +188,7 @@ export const endUnsent = (
     attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
   where d.team_id = ${teamId} and d.integration_id = ${integrationId} and d.id = ${id} and d.status = 'pending'`;
 
-/** A delivery that whoever asked for it sends himself has ended long before, or has died with its server. */
+/** Fails deliveries that their requester sends itself, and that have not ended: the server died meanwhile. */
 export const failCutOff = (sql: Sql, attempt: DeliveryAttempt) => sql`
   update delivery d set status = 'failed', attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
   where d.status = 'pending' and d.due_at is null and d.created_at < now() - interval '2 minutes'`;

@@ -165,7 +165,7 @@ export const lockDueEvent = async (sql: Tx): Promise<EventRow | undefined> => {
 export const markEventDone = (sql: Tx, { teamId, id }: EventRow) =>
   sql`update event set due_at = null where team_id = ${teamId} and id = ${id}`;
 
-/** After a failure of ours: later; answers how often by now. Undefined when another server was quicker. */
+/** Postpones an event after an internal error and returns the number of tries. Undefined if another server was quicker. */
 export async function putEventOff(sql: Sql, { teamId, id, tries }: EventRow): Promise<number | undefined> {
   const [row] = await sql<{ tries: number }[]>`
     update event set tries = tries + 1, due_at = now() + interval '10 seconds' * ${2 ** Math.min(tries, 8)}::int

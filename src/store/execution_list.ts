@@ -1,4 +1,4 @@
-/** Executions as lists and pages read them: one filter, and what is told of those that it chooses. */
+/** Executions for lists and pages: one filter, and the columns of the selected ones. */
 
 import type { TaskEnd } from "../rules/red_reason.ts";
 import type { ExecutionProbe, ExecutionStatus, TaskStatus } from "../schema/executions.ts";
@@ -43,7 +43,7 @@ export type ExecutionListFilter = {
 
 /** Behind every other: with a bound the index that is in the order of ids is the best one, whatever is known of the table. */
 const NEWEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
-/** How many executions with one key, or of one commit, are looked through. */
+/** Maximum number of executions with one key, or of one commit, that are searched. */
 const MAX_FOUND = 1_000;
 
 /** The tasks that have the tags of a filter; undefined: it has none. */

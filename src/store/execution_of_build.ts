@@ -23,8 +23,8 @@ export type BuildName = {
 
 /** The key of an execution that ended so long ago is free again. */
 const KEY_DAYS = 7;
-/** How many executions of one key are looked through. */
-const NAMESAKES = 200;
+/** Maximum number of executions of one key that are searched. */
+const MAX_NAMESAKES = 200;
 
 type GivenBuild = { key: Given; branch: Given; commit: Given; untrusted: Given; now: Given };
 
@@ -36,7 +36,7 @@ const haveKey = (
 ) => sql`
   project_id = ${projectId} and key = ${key} and id in (
     select id from execution where project_id = ${projectId} and key = ${key} and untrusted = ${untrusted}::boolean
-    order by id desc limit ${NAMESAKES})
+    order by id desc limit ${MAX_NAMESAKES})
   and (completed_at is null or completed_at > ${now}::timestamptz - ${KEY_DAYS} * interval '1 day')`;
 
 /** The newest execution that has the key, as JSON; null without a key. */

@@ -55,7 +55,7 @@ export type LockedExecution = Omit<ExecutionRow, "tasks"> & {
   depth: number;
   /** How many executions it repeats, one after the other. */
   reruns: number;
-  /** After so many failures what has not begun is cancelled. */
+  /** Number of failures after which tasks that have not begun are cancelled. */
   failFast: number | null;
   /** The default branch of the project. An execution without a branch counts as being on it. */
   defaultBranch: string;
@@ -113,7 +113,7 @@ export const selectBuildStatus = async (
   return row;
 };
 
-/** Null: there are no reruns, or they tell nothing else than the build itself. */
+/** `null` if there are no reruns, or if they do not change the outcome. */
 export async function updateRepeatedStatus(
   sql: Tx,
   projectId: string,

@@ -86,7 +86,7 @@ export const insertFlakes = (sql: Tx, projectId: string, runIds: readonly string
 /** More retries in a run are none of the tests' own. */
 const MAX_FLAKES = 1_000;
 
-/** How far the failures of runs are put down to their surroundings. */
+/** Stores the share to which runs were disturbed. */
 export const updateDisturbed = (sql: Tx, projectId: string, runs: readonly { id: string; disturbed: number }[]) => sql`
   update test_run r set disturbed = fresh.disturbed
   from unnest(

@@ -18,7 +18,7 @@ const MAX_DISTURBED = 0.5;
 /** A build, all its tasks together; `fresh`: the number of test cases that passed on retry in it and are not known as flaky. */
 export type RetriedBuild = { executionId: string; passed: number; failed: number; fresh: number };
 
-/** The builds of these runs in which at least so many test cases passed on retry. */
+/** Returns the builds of these runs in which at least `least` test cases passed on retry. */
 export const selectRetriedBuilds = (sql: Tx, projectId: string, runIds: readonly string[], least: number) => sql<
   RetriedBuild[]
 >`

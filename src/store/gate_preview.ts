@@ -6,7 +6,7 @@ import { firstIdAt } from "../database/time_bounds.ts";
 import { isBaselineShared, isOnSharedBranch } from "./gate.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
-/** The newest red executions are looked at, so many of them, with so many failures of each run and of all. */
+/** Maximum number of the newest red executions, of failures per run, and of failures in total that are read. */
 const MAX_BUILDS = 2_000;
 const MAX_RUN_FAILURES = 100;
 const MAX_FAILURES = 50_000;

@@ -22,7 +22,7 @@ const place = (sql: Sql, { teamId, scopeId, key }: Omit<RequestClaim, "claim">) 
 /** Status 0: there is no answer yet. */
 const running = (sql: Sql, claim: RequestClaim) => sql`${place(sql, claim)} and claim = ${claim.claim} and status = 0`;
 
-/** Claims the request, if nobody has or whoever had died without effect; else answers what is there. */
+/** Claims the request if it is unclaimed, or if its claimant died without effect; otherwise returns the stored one. */
 export async function claimRequest(sql: Sql, claim: RequestClaim, digest: string): Promise<StoredRequest | undefined> {
   const claimed = await sql`
     insert into idempotency (team_id, scope_id, key, digest, status, claim, claimed_until)
@@ -42,7 +42,7 @@ export async function claimRequest(sql: Sql, claim: RequestClaim, digest: string
   return stored ?? (await claimRequest(sql, claim, digest));
 }
 
-/** Whether somebody runs the request, or has not been given up for dead yet. */
+/** Whether a claimant is processing the request, or its claim has not expired yet. */
 export const selectIsRunning = async (sql: Sql, claim: Omit<RequestClaim, "claim">): Promise<boolean> =>
   (await sql`select from idempotency where ${place(sql, claim)} and status = 0 and claimed_until > now()`).length === 1;
 

@@ -26,7 +26,7 @@ export const noteServing = (sql: Sql) => sql`
     case when serving_at > now() - ${OUTAGE_SECONDS}::int * interval '1 second' then serving_since else now() end
   where serving_at is null or serving_at < now() - ${NOTE_SECONDS}::int * interval '1 second'`;
 
-/** A condition: the service has been there for so many seconds without an outage, or nobody has noted when it began. */
+/** A condition: the service has been available for `seconds` without an outage, or its start is unknown. */
 export const hasServedFor = (sql: Sql, seconds: number): Fragment => sql`not exists (
   select from instance where serving_since > now() - ${seconds}::int * interval '1 second')`;
 

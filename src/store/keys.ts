@@ -182,7 +182,7 @@ export const selectIsNamedKey = async (sql: Sql, projectId: string, id: string):
   (await sql`select from api_key k where k.project_id = ${projectId} and k.id = ${id} and ${isNamedKey(sql)}`)
     .length === 1;
 
-/** Deletes a page of keys of CI jobs that expired so many hours ago; answers how many. */
+/** Deletes a page of keys of CI jobs that expired at least `hours` ago; returns their number. */
 export const deleteEndedCiKeys = (sql: Sql, hours: number, limit: number): Promise<number> => {
   const isEnded = sql`trust_rule_id is not null and expires_at < now() - ${hours}::int * interval '1 hour'`;
   return deletePortion(sql, "api_key", isEnded, { limit });
@@ -203,7 +203,7 @@ export const selectKeyExpiry = async (sql: Sql, teamId: string, id: string): Pro
   return key.expiresAt;
 };
 
-/** Whether so many keys of CI jobs are live in the project, or more. */
+/** Whether the project has at least `count` live keys of CI jobs. */
 export const selectHasCiKeys = async (sql: Sql, projectId: string, count: number): Promise<boolean> =>
   (
     await sql`

@@ -129,7 +129,7 @@ export const selectExecutionsOf = (
 
 export type RenewedLease = Omit<LeaseState, "cancelled" | "reason"> & {
   stopReason: string | null;
-  /** Its runner has been told before to end it. */
+  /** Whether its runner was already told to stop it. */
   wasTold: boolean;
   isWatched: boolean;
 };
@@ -250,8 +250,8 @@ export const requeueLease = (sql: Tx, projectId: string, id: string, { costs }: 
   from lease where project_id = ${projectId} and id = ${id}`;
 
 /**
- * Cancels the queued leases of a locked execution and tells runners to stop the others. Returns whether there were any. Leases are locked
- * in ascending order of ids, like the renewals of runners, which prevents deadlocks.
+ * Cancels the queued leases of a locked execution and marks the others to be stopped. Returns whether there were any. Leases are locked in
+ * ascending order of ids, like the renewals of runners, which prevents deadlocks.
  */
 export const stopLeases = async (sql: Tx, projectId: string, executionId: string, reason: string): Promise<boolean> => {
   const stopped = await sql`
@@ -334,7 +334,7 @@ export const isAtWork = (sql: Sql): Fragment => sql`
         select from runner r
         where r.project_id = l.project_id and ${canRun(sql, sql`r`, sql`l`)})))`;
 
-/** More are not named one by one: who has so many failures runs all. */
+/** Maximum number of failures that are named one by one; a rerun of more runs all tests. */
 const MAX_ONLY = 5_000;
 
 /**

@@ -122,7 +122,7 @@ function toNews(row: Exclude<NewsRow, { kind: null }>, at: number): News {
   };
 }
 
-/** Where the stream is now, without anything that it told. */
+/** Returns the current position of the stream, without events. */
 export async function selectHere(sql: Sql): Promise<Position> {
   const [row] = await sql<{ xmin: string; now: number }[]>`select ${horizon(sql)}::text as xmin, ${now(sql)} as now`;
   return before(Number(row!.xmin), row!.now);
@@ -199,8 +199,8 @@ export const selectExecutionExists = async (sql: Sql, projectId: string, id: str
   (await sql`select from execution where project_id = ${projectId} and id = ${id}`).length === 1;
 
 /**
- * In a transaction: notes that somebody looks at these executions for so many seconds, as far as runners are at them, and
- * answers whether that is news. What is locked is left for the next time.
+ * Marks executions with running leases as watched for some seconds, in a transaction, and returns whether one was not watched before.
+ * Locked rows are skipped until the next time.
  */
 export const updateWatched = async (
   sql: Tx,

@@ -1,4 +1,4 @@
-/** How far a new project has come, told by what has really happened in it; and its sample data. */
+/** The progress of a new project, derived from what has happened in it; and its sample data. */
 
 import type { OnboardingPatch, SampleData, StepId } from "../schema/onboarding.ts";
 import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";

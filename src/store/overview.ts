@@ -172,8 +172,8 @@ export type NewsRow = {
 
 /** The number of later executions of a branch that are asked whether they have run a task since. */
 const LATER = 20;
-/** The number of the newest red executions that are looked through. */
-const RED = 100;
+/** Maximum number of the newest red executions that are searched. */
+const MAX_RED_EXECUTIONS = 100;
 
 /**
  * The newest executions since `from` (an id) with failures that nothing explains, in tasks that their branch has not run
@@ -210,14 +210,14 @@ export const selectNewFailures = (sql: Sql, projectId: string, { branch }: Branc
     select * from execution e
     where e.project_id = ${projectId} and e.id >= ${from} and e.status = ${status}
       and (e.branch <> ${branch} or e.pull_request is not null) and ${isTrustedBuild(sql, sql`e`)}
-    order by e.id desc limit ${RED})`;
+    order by e.id desc limit ${MAX_RED_EXECUTIONS})`;
   return sql<NewsRow[]>`
     select e.id as "executionId", e.key, e.number, e.branch, e.base_branch as "baseBranch",
       e.pull_request as "pullRequest", e.created_at as "createdAt", n.failures, d.message, d.name as test
     from (
       select * from (
         select * from (${of("failed")} union all ${of("timed_out")} union all ${of("running")}) e
-        order by id desc limit ${RED}) e
+        order by id desc limit ${MAX_RED_EXECUTIONS}) e
       where ${isOfBuild(sql, projectId, sql`e`)}
         and exists (select from ${failed} where exists (${fresh} offset 0) and ${isLatest})
       order by id desc limit ${enough}

@@ -99,7 +99,7 @@ export const insertOwnerLists = (sql: Sql, projectId: string, lists: readonly Ow
   from json_to_recordset(${JSON.stringify(lists)}::text::json) as l (id uuid, names json) order by l.id
   on conflict do nothing`;
 
-/** Test cases that no rule can tell apart, and the list that they have. */
+/** Test cases that no rule can distinguish, and their list of owners. */
 export type OwnedGroup = { suite: string; file: string | null; ownerList: string | null };
 
 export const selectOwnedGroups = async (sql: Sql, projectId: string): Promise<OwnedGroup[]> => {

@@ -33,7 +33,7 @@ export const failedResultsOf = (sql: Sql, projectId: Given, runs: Fragment): Fra
     lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts) as f (number, letter, attempt)
   where b.statuses ~ '[fF]' and f.letter in ('f', 'F'))`;
 
-/** In so many rows of its block, for each result that is wanted, a case is looked for: a new one is in none of them. */
+/** Number of rows of its block per wanted result that are searched for a case, because a new case is in none of them. */
 export const ROWS_LOOKED_AT = 10;
 
 /** The last results of a case in the runs of `condition`, newest first; `number` is an expression. */

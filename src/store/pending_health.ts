@@ -7,7 +7,7 @@ import { takeLock } from "../database/locks.ts";
 import { isOvertaken } from "./default_branch.ts";
 import { isOnDefault, isProject } from "./predicates.ts";
 
-/** One server at a time counts for a project; whoever wants to read counts what is left first. */
+/** Only one server at a time counts for a project. Readers count pending runs first. */
 export const lockHealth = (sql: Tx, projectId: string) => takeLock(sql, ["counting", projectId]);
 
 export const selectHasPendingHealth = async (sql: Sql, projectId: string): Promise<boolean> =>

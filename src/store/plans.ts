@@ -117,7 +117,7 @@ export const selectFilesOfRun = async (sql: Sql, projectId: string, runId: strin
   return rows.map(({ file }) => file);
 };
 
-/** Reports come when the longest shard, which takes so many milliseconds, is done: until then nothing is overdue. */
+/** Reports arrive when the longest shard is done, which takes `ms`: until then nothing is overdue. */
 export const postponeExpiry = (sql: Tx, { projectId, executionId }: PlanKey, ms: number) => sql`
   update execution
   set expires_at = greatest(expires_at, now() + timeout_minutes * interval '1 minute' + ${ms} * interval '1 millisecond')

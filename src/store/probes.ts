@@ -89,7 +89,7 @@ export type ProbePlan = {
   variables: Buffer | null;
 };
 
-/** How many runs of a task are looked through for one that a runner ran. */
+/** Maximum number of runs of a task that are searched for one that a runner ran. */
 const MAX_RUNS = 50;
 
 /** The plan of the newest run that a runner ran; undefined: there is none. */

@@ -4,7 +4,7 @@ import { type Fragment, type Sql, toTextArray, type Tx } from "../database/conne
 
 export type CommentPlace = { teamId: string; integrationId: string; projectId: string; pullRequest: string };
 
-/** A comment that somebody is about to write. */
+/** A comment that is about to be written. */
 export type BegunComment = {
   /** Null: it is not known whether there is one. */
   commentId: string | null;
@@ -36,7 +36,7 @@ export const beginComment = async (
   return row;
 };
 
-/** Answers the revision: it is another one where somebody has begun to write the comment meanwhile. */
+/** Stores a comment and returns the revision, which differs if another writer has begun meanwhile. */
 export const storeComment = async (
   sql: Sql,
   { teamId, integrationId, projectId, pullRequest }: CommentPlace,

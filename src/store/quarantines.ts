@@ -50,7 +50,7 @@ export const countAutomaticQuarantines = async (sql: Tx, projectId: string): Pro
   return row!.count;
 };
 
-/** Number of executions of the default branch that are looked through for the runs of tasks. */
+/** Maximum number of executions of the default branch that are searched for the runs of tasks. */
 const SUITE_EXECUTIONS = 200;
 /** Number of runs of a task among which the largest one counts. */
 const SUITE_RUNS = 20;

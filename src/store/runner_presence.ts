@@ -20,7 +20,7 @@ export const isBusy = (sql: Sql, runner: Fragment): Fragment => sql`exists (
  */
 export const isBlocked = (sql: Sql, runner: Fragment): Fragment => sql`(${runner}.free > 0 and ${isBusy(sql, runner)})`;
 
-/** A condition: the runner gets no new tasks, because somebody has paused it, or because it could not run several in a row. */
+/** A condition: the runner gets no new tasks, because it was paused by a person or after several tasks in a row that it could not run. */
 export const isPaused = (sql: Sql, runner: Fragment): Fragment => sql`
   (${runner}.paused_at is not null and (${runner}.paused_until is null or ${runner}.paused_until > now()))`;
 

@@ -85,8 +85,8 @@ export const updateRunnerPause = async (
   ).count === 1;
 
 /**
- * A runner that has been started, and may have been repaired: it is paused no more, unless somebody has paused it. A new one is not seen
- * before it has asked for tasks.
+ * Registers the start of a runner. It may have been repaired, so an automatic pause ends; a pause by a person does not. A new runner is not
+ * listed before it asks for tasks.
  */
 export const registerRunnerStart = (sql: Tx, projectId: string, name: string, version: string | null) => sql`
   insert into runner as r (project_id, name, labels, free, held, seen_at, version)

@@ -5,7 +5,7 @@ import type { Sql, Tx } from "../database/connect.ts";
 import type { PlannedDeletionRow } from "../rules/retention.ts";
 import { isQuiet } from "./restored.ts";
 
-/** A session ends so many days after it was last seen, and so many after it began. */
+/** A session ends IDLE_DAYS after it was last seen, and SESSION_DAYS after it began. */
 const IDLE_DAYS = 14;
 export const SESSION_DAYS = 90;
 const SEEN_EVERY_MINUTES = 5;

@@ -1,4 +1,4 @@
-/** Links and badges for whoever has their address: looked up by the digest of their token. */
+/** Links and badges for anyone who has their address, which are looked up by the digest of their token. */
 
 import type { NewShare, Share, SharedPlace, ShareKind } from "../schema/shares.ts";
 import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
@@ -54,7 +54,7 @@ export const selectShare = async (sql: Sql, projectId: string, id: string): Prom
   return share;
 };
 
-/** False when somebody else has deleted it. */
+/** Returns false if it was deleted meanwhile. */
 export const deleteShare = async (sql: Tx, projectId: string, id: string): Promise<boolean> =>
   (await sql`delete from share where project_id = ${projectId} and id = ${id} returning id`).length === 1;
 

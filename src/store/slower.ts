@@ -138,7 +138,7 @@ export type RecentDurations = {
   cases: Map<number, number[]>;
 };
 
-/** Earlier builds of a branch that are looked through for runs of a task. */
+/** Maximum number of earlier builds of a branch that are searched for runs of a task. */
 const MAX_BUILDS = 20;
 
 /** The last `MAX_RECENT` runs of a task on a branch before a build. */

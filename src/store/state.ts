@@ -14,7 +14,7 @@ export type Branch = {
   sample: boolean;
 };
 
-/** Sample data tells of a project only as long as there is nothing else. */
+/** Sample data counts only as long as the project has no other data. */
 export const selectBranch = async (
   sql: Sql,
   projectId: string,

@@ -35,10 +35,10 @@ export type KnownTestCases = State & {
   numbers: (number | null)[];
 };
 
-/** Test cases of a project by their identities, as the database tells them. */
+/** Test cases of a project by their identities, as stored in the database. */
 export type Dictionary = State & { identities: Buffer | null; numbers: Buffer | null };
 
-/** Looking up so many one by one costs more than reading the whole dictionary, if it is not much larger. */
+/** From this number of look-ups on, reading the whole dictionary is cheaper if it is not MUCH_LARGER. */
 export const MANY = 5_000;
 const MUCH_LARGER = 4;
 
@@ -121,8 +121,8 @@ function find({ identities, numbers, ...state }: Dictionary, digests: Digests): 
 }
 
 /**
- * In a transaction of its own, on one connection: the whole dictionary, if a report of so many cases is worth it; else
- * undefined. `onSent` is called as soon as the database can go on by itself, whatever keeps the thread busy meanwhile.
+ * Returns the whole dictionary, in a transaction of its own, on one connection, if a report with this number of cases justifies it;
+ * otherwise undefined. `onSent` is called as soon as the database can continue by itself while the thread is busy.
  */
 export async function selectWholeDictionary(
   sql: Tx,
@@ -130,7 +130,7 @@ export async function selectWholeDictionary(
   count: number,
   onSent: () => void,
 ): Promise<Dictionary | undefined> {
-  // Without any row first: the driver has to be told about a statement's parameters before it can send them.
+  // Without rows first: the driver must describe a statement's parameters before it can send them.
   const none = await selectDictionary(sql, projectId, allOf(sql, projectId, false));
   if (none.last === 0) return none;
   if (count < MANY || none.last > MUCH_LARGER * count) return undefined;
@@ -163,10 +163,9 @@ export const deleteAliases = (sql: Tx, projectId: string, identities: readonly s
 export const lockTestCases = (sql: Tx, projectId: string) => takeLock(sql, ["naming", projectId]);
 
 /**
- * In a transaction that holds the lock: adds the cases that are not there, and answers the numbers of all in their
- * order; `last` tells whether somebody has added any since the cases were looked up. Where there are many, half of them
- * go in beside the transaction, through `pool`, and stay even if it fails: they are as good as any that have no results.
- * `untrusted`: they are added apart from the catalogue.
+ * Adds missing cases, in a transaction that holds the lock, and returns the numbers of all in their order. `last` shows whether cases were
+ * added since the look-up. If there are many, half of them are inserted through `pool` outside of the transaction, and stay even if it
+ * fails, like other cases without results. `untrusted`: they are added apart from the catalogue.
  */
 export async function insertTestCases(
   sql: Tx,
@@ -279,8 +278,8 @@ export const selectNumbersOfExecution = async (
   return rows.map(({ number }) => number);
 };
 
-/** Looking up so many one by one costs more than going through all cases of the project. */
-const MANY_NAMES = 1_000;
+/** From this number of look-ups on, scanning all cases of the project is cheaper. */
+const MIN_NAMES_TO_SCAN = 1_000;
 
 /**
  * In a transaction: the cases of a task that have the suite and the name of one of `cases`, unless the run of `execution`
@@ -299,7 +298,7 @@ export async function selectNamesakes(
     ) as wanted (suite, name)) wanted`;
   const isWanted = sql`
     c.project_id = ${projectId} and ${isInCatalogue(sql, sql`c`)} and c.task_slug = ${taskSlug} and c.suite = wanted.suite and c.name = wanted.name`;
-  const isFew = cases.length < MANY_NAMES;
+  const isFew = cases.length < MIN_NAMES_TO_SCAN;
   // After a first upload the planner does not know yet how many cases there are, and would go through all of them for each.
   if (!isFew) await sql`set local enable_nestloop = off`;
   const namesakes = await sql<KnownTestCase[]>`

@@ -76,7 +76,7 @@ export async function selectTestRunPageWithKey(
   const { elements: all, ids } = row;
   if (all === null) return { elements: "", last: undefined };
   if (ids.length <= limit * UUID_LENGTH) return { elements: all, last: undefined };
-  // One run more than asked for tells that there are more; a text in JSON holds no line break, so this is the last one.
+  // One more run than requested shows that there are more. Texts in JSON contain no line break, so this separator is the last one.
   const elements = all.slice(0, all.lastIndexOf(BETWEEN));
   const time = elements.lastIndexOf(COMPLETED_AT) + COMPLETED_AT.length;
   const id = ids.slice((limit - 1) * UUID_LENGTH, limit * UUID_LENGTH);
@@ -277,7 +277,7 @@ export type Attempt = {
 } & TimedAttempt &
   MachineNames;
 
-/** An upload as it is told of; the newest first. */
+/** An upload of a run; the newest first. */
 export type UploadRow = Pick<Attempt, "shard" | "number" | "format" | "partial" | "exitCode"> &
   MachineNames & { receivedAt: string };
 

@@ -28,7 +28,7 @@ export const insertUploads = (sql: Sql, uploads: readonly NewUpload[]) => sql`
 
 export type Repetition = { projectId: string; id: string; times: number; lastAnsweredAt: string };
 
-/** Further requests that are told together with one that has been inserted. */
+/** Counts further requests like one that has been inserted. */
 export const addRepetitions = (sql: Sql, { projectId, id, times, lastAnsweredAt }: Repetition) => sql`
   update upload_log set times = times + ${times}, last_answered_at = greatest(last_answered_at, ${lastAnsweredAt}::timestamptz)
   where project_id = ${projectId} and id = ${id}`;

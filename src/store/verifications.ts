@@ -94,7 +94,7 @@ export const insertVerification = (
   verification: Pick<VerificationRow, "id" | "commit" | "runs" | "release" | "requestedBy"> & {
     testCaseId: string;
     accountId: string | null;
-    /** The execution that has added the test; null: somebody has begun the verification. */
+    /** The execution that added the test; null: a person started the verification. */
     newIn: string | null;
     now: Date;
   },
@@ -113,7 +113,7 @@ export type LockedVerification = Pick<
   projectId: string;
   teamId: string;
   accountId: string | null;
-  /** The execution that has added the test; null: somebody has begun the verification. */
+  /** The execution that added the test; null: a person started the verification. */
   newIn: string | null;
   testCaseId: string;
   taskSlug: string;

@@ -1,4 +1,4 @@
-/** Counts what complete runs tell of the health of test cases. */
+/** Counts the results of complete runs in the health of their test cases. */
 
 import type { Log } from "../log.ts";
 import { countSome } from "../operations/health/case_health.ts";

@@ -62,7 +62,7 @@ export function startLoop(name: string, everyMs: number, log: Log, work: (goOn: 
   };
 }
 
-/** After so many failures of ours an item is given up: it would fail for ever. */
+/** Number of internal errors after which an item is given up, because it would always fail. */
 export const MAX_TRIES = 8;
 /** A database that is too slow for one item so often, which is most of a day, will not become quicker. */
 export const MAX_STALLS = 30;
@@ -78,24 +78,20 @@ export type Work<I extends Item> = {
   /** The log message of a failure, such as "Cannot handle an event". */
   failing: string;
   /**
-   * Does the next item that is due and that nobody has put off, and calls `take` as soon as it is known which; with a
-   * part of it once more, if the part may be put off alone. False: there is none, or it is enough for now.
+   * Processes the next due item that is not postponed, and calls `take` as soon as the item is known, and again with a part of it if the
+   * part can be postponed separately. Returns false if there is none, or if the round should end.
    */
   next(take: (item: I) => void): Promise<boolean>;
   /** Postpones an item that stores its own due time. Undefined: the loop stores the backoff. */
   postpone?(item: I, isStall: boolean): Promise<RetryBackoff | undefined>;
-  /**
-   * Ends an item that has failed too often, or that the database never had time for, and tells the user; without it the
-   * item comes again every hour.
-   */
+  /** Ends an item that has failed too often, or that always timed out, and notifies the user. Without it the item is retried every hour. */
   giveUp?(item: I, isStall: boolean): Promise<unknown>;
 };
 
 /**
- * Until nothing is due; answers how many items were done. One that fails is put off, on all servers, and the others go
- * on. When the database is away nothing is put off or counted: this throws, and the round is over. When it is there but
- * had no time, the item is put off uncounted and the round is over as well: it may be the item, or a database that needs
- * some rest.
+ * Processes items until none is due, and returns their number. An item that fails is postponed on all servers, and the others continue. If
+ * the database is unavailable nothing is postponed or counted: this throws, and the round ends. If it is only too slow, the item is
+ * postponed as a stall and the round ends too, because either the item or an overloaded database is the cause.
  */
 export async function takeAll<I extends Item>(
   pool: Sql,
@@ -120,7 +116,7 @@ export async function takeAll<I extends Item>(
         });
       } else log.error(failing, { ...item.about, ...state, error });
       if (state && (state.tries >= MAX_TRIES || state.stalls >= MAX_STALLS)) await end(item, isUnavailable(error));
-      // Not put off by us: it would come again at once.
+      // The item was not postponed, so it would be due again at once.
       if (isUnavailable(error) || !state) return count;
     }
   }

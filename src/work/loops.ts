@@ -64,7 +64,7 @@ export function startLoops(options: LoopsOptions): Loop {
   if (revive) every(SECOND, "keep PostgreSQL running", revive);
   every(MINUTE, "sweep rate limits", async () => options.sweep());
   every(SECOND, "watch the quiet time", watchQuiet(pool, log));
-  // After a restore nothing leaves the server, nothing is started, and nothing is deleted, until somebody resumes it.
+  // After a restore nothing is sent, started or deleted until a person resumes the server.
   const everyUnlessQuiet = (ms: number, name: string, work: (goOn: GoOn) => Promise<unknown>) =>
     every(ms, name, async (goOn) => ((await selectIsQuiet(pool)) ? undefined : await work(goOn)));
   everyUnlessQuiet(SECOND / 2, "handle events", (goOn) => handleEvents(database, publicUrl, log, goOn));

@@ -27,11 +27,11 @@ export type Embedded = {
   /** Options for postgres.js: socket directory as host, port, username, password, database. */
   connection: { host: string; port: number; username: string; password: string; database: string };
   /**
-   * Starts the server again, at the same address, if it has died or has been told to stop by somebody else and waits for
-   * its clients, which are us, for longer than `graceMs`; cheap while it runs.
+   * Restarts the server at the same address if it has died, or if it was stopped from outside and waits for its clients (this process) for
+   * longer than `graceMs`. Cheap while the server runs.
    */
   revive(graceMs?: number): Promise<void>;
-  /** Stops the server when nobody else is connected any more; otherwise leaves it to them. */
+  /** Stops the server if no other process is connected; otherwise leaves it running for them. */
   stop(): Promise<void>;
 };
 
@@ -182,7 +182,7 @@ async function stop(cluster: string, holder: postgres.Sql): Promise<void> {
   try {
     const server = findPostmaster(cluster);
     if (!server) return;
-    // Interrupted by somebody else (systemd tells a whole unit), it ends by itself with its last client.
+    // A server that was stopped from outside (systemd signals the whole unit) ends with its last client.
     if (server.status === "stopping" || (await isShared(holder))) return;
     await holder.end({ timeout: 1 });
     await halt(server, cluster);

@@ -19,7 +19,7 @@ import { dirname, join } from "node:path";
 
 export type SystemAccount = { uid: number; gid: number; name: string };
 
-/** `account` is set only when we are root and PostgreSQL therefore runs as somebody else. */
+/** `account` is only set if we are root, so that PostgreSQL runs under another account. */
 export type Home = { directory: string; account: SystemAccount | undefined };
 
 /** For what an unprivileged account must reach although the checkout and DATA_DIR are closed to it. */

@@ -90,7 +90,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Stops it whoever is connected, and waits until it is gone. */
+/** Stops the server regardless of its clients, and waits until it has ended. */
 export async function halt(server: Postmaster, cluster: string): Promise<void> {
   process.kill(server.pid, "SIGINT"); // PostgreSQL's fast shutdown
   if (!(await endsWithin(60_000, server, cluster))) {

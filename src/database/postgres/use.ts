@@ -1,4 +1,6 @@
-/** Records and locks the use of a cluster. The pid of its server tells only processes that see it, and those in another container do not. */
+/**
+ * Records and locks the use of a cluster. The pid of its server is not sufficient, because processes in another container do not see it.
+ */
 import {
   closeSync,
   existsSync,
@@ -16,7 +18,7 @@ import { give, type Home } from "./home.ts";
 import { type Lock, tryLock } from "./lock.ts";
 import { isAnswering, type Postmaster, socketName } from "./server.ts";
 
-/** The process that started PostgreSQL last. The file remains when PostgreSQL stops: whether somebody uses it, the lock says. */
+/** The process that started PostgreSQL last. The file remains when PostgreSQL stops; only the lock shows whether the cluster is in use. */
 type Use = {
   host: string;
   pid: number;

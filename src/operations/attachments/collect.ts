@@ -33,7 +33,7 @@ function droppedPaths({ cases }: Report, keepsAll: boolean): Set<string> {
   return dropped.difference(kept);
 }
 
-/** Replaces the content that a report holds by paths. Whoever calls it removes the files that nobody has stored. */
+/** Replaces the contents in a report by paths. The caller removes the files that were not stored. */
 export async function collectAttachments(
   { spool, limits }: AttachmentServices,
   report: Report,

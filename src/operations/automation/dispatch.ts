@@ -1,4 +1,4 @@
-/** Engines that run tests elsewhere: asked to begin, and told the execution that their results are to join. */
+/** Starts pipelines in external CI systems, and passes them the execution that their results belong to. */
 
 import { toDispatchNotice } from "../../wording/notification.ts";
 import { hasEnded } from "../../rules/execution.ts";
@@ -149,8 +149,8 @@ export async function reasonOfSilence(sql: Tx, projectId: string, id: string): P
 }
 
 /**
- * Why a pipeline is not to be started any more: who waited for it does not. Undefined: it is; also where somebody asks
- * again for what has failed, whose results then come late.
+ * Returns why a pipeline must no longer be started: the execution that waited for it has ended. Undefined: it may be started, also if a
+ * failed dispatch is retried, whose results then come late.
  */
 export async function reasonAgainst(
   sql: Tx,

@@ -1,4 +1,4 @@
-/** Bug reports: opened by hand or by what fails, found again, resolved, merged; and who is told of each. */
+/** Bug reports: opened by people or by failures, matched again, resolved and merged, and the events of each change. */
 
 import {
   type FailureGroup,
@@ -191,7 +191,7 @@ async function open(
   return [{ id, number, title, status: "open", change: "opened" }, events];
 }
 
-/** The only place where a status changes; answers what there is to tell of it. */
+/** Changes a status, and returns the events of the change. No other code changes a status. */
 async function changeStatus(sql: Tx, projectId: string, change: StatusChange): Promise<BugEvent[]> {
   await updateStatus(sql, projectId, change);
   return eventsOf(change.id, change);
@@ -250,7 +250,7 @@ export async function openBug(
   return opened;
 }
 
-/** In a transaction: a bug report that somebody has written. Refuses test cases that are not the project's. */
+/** Opens a bug report written by a person, in a transaction. Refuses test cases of other projects. */
 export async function openBugByHand(
   sql: Tx,
   projectId: string,
@@ -281,7 +281,7 @@ async function lockBug(sql: Tx, projectId: string, id: string): Promise<BugState
   return (await selectBugState(sql, projectId, id)) ?? refuseAbsent();
 }
 
-/** In a transaction: what somebody has changed by hand. Refuses another status for what is part of another bug by now. */
+/** Applies changes of a person, in a transaction. Refuses a new status for a merged bug. */
 export async function editBug(sql: Tx, projectId: string, id: string, patch: BugReportPatch): Promise<BugState> {
   const bug = await lockBug(sql, projectId, id);
   if (bug.mergedInto !== null && patch.status !== undefined)

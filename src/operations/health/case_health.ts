@@ -31,9 +31,9 @@ const PORTION_RUNS = 100;
 type Begin = Database["begin"];
 
 /**
- * Counts complete runs of a project that have not been counted, as many as go into one transaction, in the order in which
- * they were completed; false when none is left. No upload should wait for that: a loop does it, and whoever reads what it
- * makes. When it throws, `blame` has been told which run cannot be counted, if it is one: the others may go on without it.
+ * Counts pending complete runs of a project in the order of completion, as many as fit into one transaction; returns false if none is left.
+ * Uploads do not wait for this: a loop does it, or a reader of the health. If it throws because of one run, `blame` was called with it, so
+ * that the others can be counted without it.
  */
 export async function countSome(
   begin: Begin,

@@ -1,4 +1,4 @@
-/** Counts what is pending before somebody reads what is remembered of a project's test cases. */
+/** Counts pending runs before the health of a project's test cases is read. */
 
 import { countSome } from "./case_health.ts";
 import { selectHasPendingHealth } from "../../store/pending_health.ts";
@@ -16,7 +16,7 @@ export async function catchUp(sql: Sql, begin: Begin, projectId: string, patienc
   try {
     while (performance.now() < until && (await countSome(begin, projectId)));
   } catch (error) {
-    // The loop meets it as well: it puts off the run and logs why. Whoever only reads gets through to a full disk.
+    // The loop postpones the run and logs the reason. A reader continues, also if the disk is full.
     if (isUnavailable(error) && !isConflict(error) && !isDiskFull(error)) throw error;
   }
 }

@@ -24,7 +24,7 @@ const LETTERS: Record<OwnSign, string> = { retry: "r", same_commit: "c", unexpla
 
 type RetriedRun = { id: string; flaky: number };
 
-/** Ignores what passed on retry in a build in which so many test cases did so for the first time that its machine is the cause. */
+/** Ignores passes on retry in a build in which so many test cases passed on retry for the first time that its machine is the cause. */
 export async function discardDisturbedFlakes(sql: Tx, projectId: string, runs: readonly RetriedRun[]): Promise<void> {
   const retried = runs.flatMap(({ id, flaky }) => (flaky > 0 ? id : []));
   if (retried.length === 0) return;

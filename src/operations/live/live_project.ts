@@ -10,7 +10,7 @@ import { createLiveStates, type LiveStates } from "./live_states.ts";
 const READ_EVERY_MS = 1_000;
 /** After this time watchers learn that nothing could be read. They go on: a database that is down may come back. */
 const READ_TIMEOUT_MS = 5_000;
-/** Runners send logs more often while somebody watches; this is renewed once in this time. */
+/** Runners send logs more often while an execution is watched. The mark is renewed at this interval. */
 const MARK_WATCHED_EVERY_MS = 5_000;
 const WATCHED_SECONDS = 10;
 
@@ -60,7 +60,7 @@ function watch(project: Project, executionId: string | undefined, onKeys: Watche
   const watcher: Watcher = { executionId, onKeys, resolve: undefined, isRead: false };
   project.watchers.add(watcher);
   project.isWanted = true;
-  // Somebody begins to watch this execution: its runners learn of it with the next reading.
+  // A new subscriber watches this execution; its runners are notified with the next reading.
   if (executionId !== undefined && !project.states.has(executionId)) project.markedAt = -Infinity;
   project.wake?.();
   let isOver = false;
@@ -108,7 +108,7 @@ function take(project: Project, { watchers, shown, rows, batch }: Awaited<Return
   return batch;
 }
 
-/** Runners send more often what is watched; those that wait are notified at once when somebody begins to watch. */
+/** Marks the watched executions. Runners send more often for them, and waiting ones are notified at once when watching begins. */
 async function markWatched(project: Project): Promise<void> {
   const { begin, monotonic } = project.source;
   if (monotonic() - project.markedAt < MARK_WATCHED_EVERY_MS) return;

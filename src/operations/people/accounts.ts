@@ -126,8 +126,8 @@ const seconds = (ms: number) => (ms < 90_000 ? `${Math.ceil(ms / 1000)} s` : `${
 const THROTTLED_ANSWER_MS = 500;
 
 /**
- * Verifies a password, within the limits of attempts. Refuses an attempt that has to wait, in words and after a time that do
- * not tell whether there is such an account. `findAccount` is asked first, `verify` gets what it has found.
+ * Verifies a password within the limits of attempts. Refuses an attempt that has to wait, with a message and a delay that do not reveal
+ * whether the account exists. `findAccount` is called first, and `verify` gets its result.
  */
 async function attempt<Account, T>(
   { attempts }: Pick<SignIn, "attempts">,

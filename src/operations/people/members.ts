@@ -92,7 +92,7 @@ export async function acceptAsNew(
   });
 }
 
-/** By somebody who is signed in. Who is a member already leaves it for others. */
+/** Accepts an invitation as a signed-in person. A person who is a member already leaves it unused. */
 export async function acceptAsSelf({ begin }: Begin, person: Person, token: string): Promise<{ teamId: string }> {
   return await begin(async (sql) => {
     const actor = await requireSession(sql, person);

@@ -1,4 +1,4 @@
-/** Accounts that sign in with OpenID Connect: which one somebody is, and who gets a new one. */
+/** Accounts that sign in with OpenID Connect: finds the account of a person, and creates new ones. */
 
 import * as v from "valibot";
 import { type Client, email, personName } from "../../schema/accounts.ts";
@@ -63,9 +63,9 @@ function verifiedEmail({ email: given, isVerified }: OidcPerson): string | undef
 }
 
 /**
- * By issuer and subject; the first time by a verified address, where that is safe: an account with a password may have
- * been made by somebody who only claimed the address, and would stay open to him. Where passwords open nothing, it loses
- * the password and every session instead.
+ * Finds an account by issuer and subject; the first time by a verified address, if that is safe. An account with a password may have been
+ * created by someone who only claimed the address, and would remain open to them. If passwords are disabled, the account loses its password
+ * and all sessions instead.
  */
 async function findAccount(
   sql: Tx,
@@ -108,7 +108,7 @@ async function createAccount(
   const isAllowed = allowedDomains.includes(domainOf(address));
   if (setup === undefined && invitation === undefined && !isAllowed)
     refuse(`There is no account for ${address}: ask an owner of a team for an invitation`);
-  // The first account is made by whoever can read the server's log.
+  // Anyone who can read the server's log may create the first account.
   if (setup !== undefined) await lockSetup(sql, setup);
   else if (!(await selectAnyAccount(sql)))
     refuse("Create the first account with the link that the server printed when it started");
@@ -149,7 +149,7 @@ export async function logInWithOidc(
   });
 }
 
-/** For somebody who is signed in with a password: from now on the identity opens his account as well. */
+/** Links an identity to the account of a person who is signed in with a password. */
 export async function linkIdentity(
   { begin }: Pick<Database, "begin">,
   visitor: Person,

@@ -1,4 +1,4 @@
-/** Links and badges of a project for whoever has their address: made, revoked, found. */
+/** Links and badges of a project for anyone who has their address: creates, revokes and finds them. */
 
 import type { NewShare, Share, SharedPlace, ShareKind } from "../../schema/shares.ts";
 import { refuseAbsent } from "../../schema/refusal.ts";

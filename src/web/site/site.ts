@@ -88,7 +88,7 @@ export type SiteOptions = PageServices & {
   /** The path of the API, relative to the public address. */
   api: string;
   visitors: VisitorServices;
-  /** Counts a request of somebody who is not signed in; throws a Problem when the address has sent too many. */
+  /** Counts a request of a visitor who is not signed in; throws a Problem if the address has sent too many. */
   admitStranger: (address: string) => void;
   /** Returns the current time. */
   clock?: () => Date;

@@ -106,7 +106,7 @@ const PARAMETER_LOCATIONS = { path: "in the path", query: "in the query", header
 export const parameterRow = ({ name, in: location, required, description, schema }: Parameter): Html => {
   if (location === "header" && name === "Idempotency-Key")
     return row(name, "a header", false, undefined, {}, <a href="/docs#idempotency">Makes retries safe</a>);
-  // An example of an id tells nothing, and values of paths come from responses.
+  // Examples of ids are not helpful, and values of paths come from responses.
   const [example] = location === "path" || schema.format === "uuid" ? [] : (schema.examples ?? []);
   const type = [typeOf(schema), location === "query" ? null : `, ${PARAMETER_LOCATIONS[location]}`];
   const shown =
