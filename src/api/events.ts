@@ -83,12 +83,12 @@ async function* follow(following: Following, control: StreamControl): AsyncGener
   if (signal.aborted) watch.end();
   const seen = new Map<string, number>();
   let position = following.start;
-  let toldAt = performance.now();
+  let sentAt = performance.now();
 
   function* say(texts: Iterable<string>): Generator<string> {
     for (const chunk of inChunks(texts)) {
       if (signal.aborted) return;
-      toldAt = performance.now();
+      sentAt = performance.now();
       yield chunk;
     }
   }
@@ -159,7 +159,7 @@ async function* follow(following: Following, control: StreamControl): AsyncGener
           if (state?.isOver) return void (yield farewell("ended", true));
         }
       }
-      if (!signal.aborted && performance.now() - toldAt >= KEEP_ALIVE_MS)
+      if (!signal.aborted && performance.now() - sentAt >= KEEP_ALIVE_MS)
         yield* say([toKeepAlive(writePosition(position))]);
     }
     if (signal.reason !== "gone") yield farewell(signal.reason);

@@ -28,7 +28,7 @@ import { countRunners } from "../store/runners.ts";
 import { selectRunId } from "../store/test_runs.ts";
 
 /** Length of the end of a task's output that is stored with its failure. */
-const OUTPUT_TAIL = 16_384;
+const MAX_OUTPUT_LENGTH = 16_384;
 
 /** How often a call looks in the queue behind tasks whose variables do not open. */
 const MAX_LOOKS = 20;
@@ -146,7 +146,7 @@ export const leases: Route[] = [
       const failure = {
         exitCode: exitCode || undefined,
         message,
-        output: body.log ? toStorable(body.log.text).slice(-OUTPUT_TAIL).toWellFormed() : null,
+        output: body.log ? toStorable(body.log.text).slice(-MAX_OUTPUT_LENGTH).toWellFormed() : null,
       };
       const parameters = {
         execution_id: executionId,

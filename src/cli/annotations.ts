@@ -66,12 +66,12 @@ export function toAnnotations(
   newFailures: readonly AnnotatedFailure[],
   placeOf: (file: string) => string,
 ): string[] {
-  const told = `Assay: ${run.taskSlug} ${runCounts(run)}`;
+  const summary = `Assay: ${run.taskSlug} ${runCounts(run)}`;
   if (system === "github") return ofGithub(newFailures, placeOf);
   if (system === "gitlab") return [`Test results: ${toPlainLine(run.url)}`];
-  if (system === "teamcity") return [`##teamcity[buildStatus text='{build.status.text}; ${toTeamcity(told)}']`];
+  if (system === "teamcity") return [`##teamcity[buildStatus text='{build.status.text}; ${toTeamcity(summary)}']`];
   if (system === "azure")
-    return run.verdict === "failed" ? [`##vso[task.logissue type=error]${toAzure(`${runState(run)} ${told}`)}`] : [];
+    return run.verdict === "failed" ? [`##vso[task.logissue type=error]${toAzure(`${runState(run)} ${summary}`)}`] : [];
   return [];
 }
 

@@ -43,8 +43,8 @@ function wordOf(blame: string | null): string {
 function toEntry(failure: AnnotatedFailure): string {
   const { message, file, line, blame, reason } = failure;
   const place = file === null ? "" : ` ${toText(file)}${line === null ? "" : `&#58;${line}`}`;
-  const told = blame === "unclear" && reason ? `${wordOf(blame)}: ${toText(reason)}` : wordOf(blame);
-  const head = `<code>${toText(caseTitle(failure))}</code>${told === "" ? "" : ` (${told})`}${place}`;
+  const explanation = blame === "unclear" && reason ? `${wordOf(blame)}: ${toText(reason)}` : wordOf(blame);
+  const head = `<code>${toText(caseTitle(failure))}</code>${explanation === "" ? "" : ` (${explanation})`}${place}`;
   if (message === null) return `<p>${head}</p>\n\n`;
   return `<details><summary>${head}</summary>\n\n<pre>${toPreformatted(message)}</pre>\n\n</details>\n\n`;
 }

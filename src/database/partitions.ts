@@ -7,7 +7,7 @@ import { firstIdAt } from "./time_bounds.ts";
 const TABLES = ["case_result", "case_detail"] as const;
 
 /** The next hour tries again. */
-const TRIES = 3;
+const MAX_TRIES = 3;
 
 type Servers = Pick<Database, "pool" | "begin">;
 type Month = { name: string; lower: string; upper: string };
@@ -42,7 +42,7 @@ export async function createPartitions(
       const { name, lower, upper } = month;
       // Names and bounds are ours; a statement of this kind takes no parameters. Several servers may be here at once.
       const text = `create table if not exists ${name} partition of ${table} for values from ('${lower}') to ('${upper}')`;
-      const options = { what: `The partition ${name}, which is to be created,`, say, tries: TRIES };
+      const options = { what: `The partition ${name}, which is to be created,`, say, tries: MAX_TRIES };
       await withExclusiveLocks(database, options, async (sql) => void (await sql.unsafe(text))).catch(
         (error: unknown) => {
           // The last of them: rows of the month have come since it was looked at.
@@ -68,7 +68,7 @@ export async function dropPartitions(
     for (const { name, upper } of partitions) {
       if (upper > floor) continue;
       const [count] = await database.pool<{ rows: number }[]>`select count(*) as rows from ${database.pool(name)}`;
-      const options = { what: `The partition ${name}, which is to be dropped,`, say, tries: TRIES };
+      const options = { what: `The partition ${name}, which is to be dropped,`, say, tries: MAX_TRIES };
       await withExclusiveLocks(database, options, async (sql) => void (await sql`drop table if exists ${sql(name)}`));
       dropped.push({ name, rows: count!.rows });
     }

@@ -6,10 +6,10 @@ import { fail, Problem } from "./problem.ts";
 const MAX_SECONDS = 600;
 const CLOSE = { Connection: "close" };
 /** A large body is kept in blocks: nothing is copied when it grows, and no memory is taken for what has not come. */
-const BLOCK = 1_048_576;
+const BLOCK_BYTES = 1_048_576;
 /** The initial buffer of a body of unknown length. */
-const FIRST = 65_536;
-const FIRST_GRADUAL = 2_048;
+const FIRST_BYTES = 65_536;
+const FIRST_GRADUAL_BYTES = 2_048;
 
 /** Limits of receiving one body. */
 export type ReceiveLimits = {
@@ -74,7 +74,7 @@ export async function receiveBody(
   const maxDeclared = max + (filter?.maxTakenBytes ?? 0);
   if (declared > maxDeclared) tooLarge(maxDeclared, declared > 4 * maxDeclared, [variable, filter?.variable]);
   // A body that may have to be given up is read as a stream, which can be cancelled.
-  const isSmall = declared > 0 && declared <= FIRST && !signal;
+  const isSmall = declared > 0 && declared <= FIRST_BYTES && !signal;
   // Accessing `request.body` would create a stream, which a small body does not need.
   if (!isSmall && !request.body) return { blocks: [], encoding: null };
   const encoding = encodingOf(name);
@@ -217,7 +217,7 @@ async function collect(stream: ReadableStream<Bytes>, limits: Collecting): Promi
   const blocks: Bytes[] = [];
   // A body that may have to be given up takes no memory before it arrives.
   const isGradual = limits.signal !== undefined;
-  const first = declared > BLOCK || isGradual || filter ? 0 : declared || FIRST;
+  const first = declared > BLOCK_BYTES || isGradual || filter ? 0 : declared || FIRST_BYTES;
   let last: Bytes = new Uint8Array(first);
   let size = 0;
   let used = 0;
@@ -231,7 +231,7 @@ async function collect(stream: ReadableStream<Bytes>, limits: Collecting): Promi
     // Yields to other requests: chunks that have already arrived would be read in one turn, which takes a tenth of a second for large
     // bodies.
     unbroken += chunk.byteLength;
-    if (unbroken > BLOCK) {
+    if (unbroken > BLOCK_BYTES) {
       unbroken = 0;
       await new Promise(setImmediate);
     }
@@ -239,7 +239,7 @@ async function collect(stream: ReadableStream<Bytes>, limits: Collecting): Promi
       if (used === last.byteLength) {
         if (used > 0) blocks.push(last);
         const rest = size - at;
-        const block = isGradual ? Math.min(BLOCK, Math.max(FIRST_GRADUAL, size)) : BLOCK;
+        const block = isGradual ? Math.min(BLOCK_BYTES, Math.max(FIRST_GRADUAL_BYTES, size)) : BLOCK_BYTES;
         last = new Uint8Array(Math.max(chunk.byteLength - at, Math.min(block, declared - rest || block)));
         used = 0;
       }
@@ -287,7 +287,7 @@ export async function inflateSmall(
 ): Promise<Bytes | undefined> {
   const inflated = new Blob([...blocks]).stream().pipeThrough(new DecompressionStream(encoding as never));
   // Pages that nothing is written to take no memory.
-  let whole = new Uint8Array(Math.min(max, max > BLOCK ? max : FIRST));
+  let whole = new Uint8Array(Math.min(max, max > BLOCK_BYTES ? max : FIRST_BYTES));
   let size = 0;
   try {
     for await (const chunk of inflated as ReadableStream<Bytes>) {

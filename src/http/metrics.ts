@@ -33,8 +33,8 @@ export function writeExposition(families: readonly MetricFamily[]): string {
       ({ suffix, labels, value }) => `${name}${suffix}${writeLabels(labels)} ${writeValue(value)}`,
     );
     if (written.length === 0) continue;
-    const told = help.replace(/[\\\n]/g, (character) => ESCAPES[character]!);
-    lines.push(`# HELP ${name} ${told}`, `# TYPE ${name} ${type}`, ...written);
+    const text = help.replace(/[\\\n]/g, (character) => ESCAPES[character]!);
+    lines.push(`# HELP ${name} ${text}`, `# TYPE ${name} ${type}`, ...written);
   }
   return `${lines.join("\n")}\n`;
 }

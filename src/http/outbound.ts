@@ -54,7 +54,7 @@ export class OutboundError extends Error {
 const TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 65_536;
 /** Bun 1.4.5 ends the process where the thread of its first request finds no file descriptors for itself, some two. */
-const DESCRIPTORS = 8;
+const MIN_FREE_DESCRIPTORS = 8;
 
 /** Exactly these carry an IPv4 address that BlockList sees; ::ffff:0:7f00:1 looks alike and is none. */
 const MAPPED = /^::ffff:(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]{1,4}:[0-9a-f]{1,4})$/i;
@@ -121,7 +121,7 @@ export function createOutbound({
       const target = new URL(url);
       if (target.protocol !== "https:" && target.protocol !== "http:")
         throw new OutboundError("Only http and https addresses are allowed", true);
-      if (!areFree(DESCRIPTORS)) throw new OutboundError("No file descriptors are left for now", false);
+      if (!areFree(MIN_FREE_DESCRIPTORS)) throw new OutboundError("No file descriptors are left for now", false);
       const patience = Math.min(timeoutMs, usual);
       const signal = AbortSignal.timeout(patience);
       try {

@@ -3,7 +3,7 @@
 import { createFairQueue } from "./fair_queue.ts";
 
 /** Up to this size a body has room of its own, which large ones cannot take: small uploads go on beside them. */
-const SMALL = 1_048_576;
+const MAX_SMALL_BYTES = 1_048_576;
 const SMALL_SHARE = 1 / 8;
 /** The share of the budget for small or large bodies that one key may use, so that a slow client blocks at most half. */
 const KEY_SHARE = 1 / 2;
@@ -62,7 +62,7 @@ function createRoom(bytes: number) {
   };
 }
 
-const isSmall = (size: number) => size <= SMALL;
+const isSmall = (size: number) => size <= MAX_SMALL_BYTES;
 
 /** The rooms of small and large bodies; a body that outgrows the small ones takes all that it has with it. */
 function createRooms(bytes: number) {

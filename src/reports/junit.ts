@@ -122,7 +122,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
         if (ofSuites.length < MAX_ATTACHMENTS) ofSuites.push(...markedAttachments(textOf(node)));
       } else if (LEAVES.has(kind)) continue;
       else {
-        if (!isRoot(kind) && open.length === INSIDE_ROOT) foreign ??= node.name;
+        if (!isRoot(kind) && open.length === DEPTH_INSIDE_ROOT) foreign ??= node.name;
         const inside =
           kind === "testsuite" ? enter(node, place, cutter) : { ...place, children: node.children, next: 0 };
         const isOwn = isRoot(kind);
@@ -237,7 +237,7 @@ const PLACES = new Set(["testsuite", "testcase"]);
 const LEAVES = new Set([...SKIPS, ...OUTPUTS, ...PROPERTIES, ...RETRIES]);
 
 /** Number of open elements while the children of a root are read. */
-const INSIDE_ROOT = 2;
+const DEPTH_INSIDE_ROOT = 2;
 
 /** Removes the time that unittest appends. Returns null for a name that is a settings file of the test tool. */
 function suiteName({ attributes: { name = "" } }: Node): string | null {

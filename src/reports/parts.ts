@@ -38,7 +38,7 @@ const EVENTS: [kind: string, pattern: RegExp][] = [
 /** A key that a JSON document of a report begins with, or has near its beginning. */
 const DOCUMENT =
   /^\[\s*\{|^\{\s*"(?:config|collection|results|run|taskSlug|created)"|"(?:testResults|num\w+Tests|num\w+TestSuites|suites|stats|reportFormat|tests|testNodes|exitcode|examples|elements|uuid|failed)"\s*:/;
-const HEAD = 1_000;
+const HEAD_LENGTH = 1_000;
 
 /**
  * Maximum number of characters read on trial: a multiple of the text, and a minimum for a small one. Each trial counts as a part of its
@@ -46,7 +46,7 @@ const HEAD = 1_000;
  */
 const MAX_READINGS = 4;
 const MIN_TRIAL_CHARACTERS = 1_000_000;
-const LOOKS_PER_READING = 4;
+const TRIALS_PER_READING = 4;
 type Trials = { left: number };
 
 /**
@@ -101,7 +101,7 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
   let all: Report | null | undefined;
   const isUnbroken = () => (all ??= tryRead())?.partial === false;
   for (const [at, nextKind] of beginnings(text, from + minLength(piece), kind)) {
-    trials.left -= (text.length - at) / LOOKS_PER_READING;
+    trials.left -= (text.length - at) / TRIALS_PER_READING;
     if (trials.left < 0) break;
     const next = pieceAt(text, at, nextKind);
     // Readers of lines go on, and that of JUnit knows further roots, as long as nothing stands between them.
@@ -225,7 +225,7 @@ const nameOf = (groups: Record<string, string | undefined>): string =>
   BEGINNINGS.find(([kind]) => groups[kind] !== undefined)![0];
 
 function jsonKindAt(text: string, at: number): string | null {
-  const head = text.slice(at, at + HEAD);
+  const head = text.slice(at, at + HEAD_LENGTH);
   const end = head.indexOf("\n");
   const line = end === -1 ? head : head.slice(0, end);
   return EVENTS.find(([, pattern]) => pattern.test(line))?.[0] ?? (DOCUMENT.test(head) ? "json" : null);

@@ -92,8 +92,8 @@ export function cutPrelude(bytes: Uint8Array): { bytes: Uint8Array<ArrayBuffer>;
   }
 }
 
-const LOOKS = 16;
-const LOOK_BYTES = 4_096;
+const SAMPLE_COUNT = 16;
+const SAMPLE_BYTES = 4_096;
 const LARGE_BYTES = 1_000_000;
 
 /**
@@ -105,12 +105,12 @@ export function guessCases(files: readonly { bytes: Uint8Array }[]): number {
   for (const { bytes } of files) {
     if (bytes.length < LARGE_BYTES) continue;
     let seen = 0;
-    for (let look = 0; look < LOOKS; look++) {
-      const from = Math.floor((look * (bytes.length - LOOK_BYTES)) / (LOOKS - 1));
-      const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, LOOK_BYTES).toString("latin1");
+    for (let look = 0; look < SAMPLE_COUNT; look++) {
+      const from = Math.floor((look * (bytes.length - SAMPLE_BYTES)) / (SAMPLE_COUNT - 1));
+      const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, SAMPLE_BYTES).toString("latin1");
       seen += text.split("<testcase ").length - 1;
     }
-    cases += Math.round((seen * bytes.length) / (LOOKS * LOOK_BYTES));
+    cases += Math.round((seen * bytes.length) / (SAMPLE_COUNT * SAMPLE_BYTES));
   }
   return cases;
 }

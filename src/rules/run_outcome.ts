@@ -45,20 +45,20 @@ export function isComplete(attempts: readonly Pick<RunAttempt, "shard">[], shard
 }
 
 const MIN_FAILED = 10;
-const SHARE = 0.8;
+const OUTAGE_SHARE = 0.8;
 
 /**
  * The share of failures from which a run after an outage still belongs to it: if half of the services are up again, no change is to blame.
  */
-const SHARE_AFTER = 0.2;
+const SHARE_AFTER_OUTAGE = 0.2;
 
 /** A run that says more about its surroundings: at least ten cases failed, and more than four in five of those that ran. */
 export const isOutageRun = ({ passed, failed }: Pick<Counts, "passed" | "failed">, wasOutage = false): boolean =>
-  failed >= MIN_FAILED && failed > (wasOutage ? SHARE_AFTER : SHARE) * (passed + failed);
+  failed >= MIN_FAILED && failed > (wasOutage ? SHARE_AFTER_OUTAGE : OUTAGE_SHARE) * (passed + failed);
 
 /** Whether four in five tests failed, but too few for an outage of their own: they may be part of an outage of the execution. */
 export const mayBeOutage = ({ passed, failed }: Pick<Counts, "passed" | "failed">): boolean =>
-  failed > 0 && failed < MIN_FAILED && failed > SHARE * (passed + failed);
+  failed > 0 && failed < MIN_FAILED && failed > OUTAGE_SHARE * (passed + failed);
 
 /** Tells whether the complete runs of an execution are an outage together. Then those belong to it that `mayBeOutage` names. */
 export const isOutageTogether = (runs: readonly Pick<Counts, "passed" | "failed">[]): boolean => {

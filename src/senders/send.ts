@@ -97,7 +97,7 @@ export async function send(
 }
 
 /** Shorter ones are words that stand in many answers. */
-const SHORTEST = 8;
+const MIN_MASKED_LENGTH = 8;
 
 /** Returns the parts of a secret that receivers may send back: of an address, those that nobody can guess. */
 function partsOf(secret: string): string[] {
@@ -111,5 +111,5 @@ function partsOf(secret: string): string[] {
     parts.push(`${pathname}${search}`, pathname, search);
     parts.push(...[...pathname.split("/"), ...searchParams.values()].filter(isSecret));
   }
-  return parts.filter((part) => part.length >= SHORTEST);
+  return parts.filter((part) => part.length >= MIN_MASKED_LENGTH);
 }

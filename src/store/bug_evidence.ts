@@ -5,8 +5,8 @@ import { firstIdAt } from "../database/time_bounds.ts";
 
 const DAY_MS = 86_400_000;
 /** Characters of the stack and of the end of the output. */
-const STACK = 20_000;
-const OUTPUT = 3_000;
+const MAX_STACK_LENGTH = 20_000;
+const MAX_OUTPUT_LENGTH = 3_000;
 
 export type NewestFailure = {
   runId: string;
@@ -41,7 +41,7 @@ export const selectNewestFailure = async (
     join test_run r on r.project_id = ${projectId} and r.id = o.run_id
     join test_case c on c.project_id = ${projectId} and c.number = o.test_case
     left join lateral (
-      select message, left(stack, ${STACK}) as stack, right(output, ${OUTPUT}) as output from case_detail
+      select message, left(stack, ${MAX_STACK_LENGTH}) as stack, right(output, ${MAX_OUTPUT_LENGTH}) as output from case_detail
       where project_id = ${projectId} and run_id = o.run_id and test_case = o.test_case
         and (message is not null or stack is not null)
       order by attempt desc limit 1) d on true`;

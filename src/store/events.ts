@@ -104,8 +104,8 @@ export async function insertTurns(
   runId: string,
   turned: readonly TurnedCase[],
 ): Promise<void> {
-  const told = turned.slice(0, MAX_TURNED);
-  if (told.length === 0) return;
+  const shown = turned.slice(0, MAX_TURNED);
+  if (shown.length === 0) return;
   await sql`
     insert into event (team_id, id, project_id, type, depth, due_at, execution_id, data)
     select p.team_id, t.id, p.id, y.type, e.depth, ${due(sql, sql`p.team_id`, sql`y.type`)}, e.id,
@@ -115,8 +115,8 @@ export async function insertTurns(
           'commit', e.commit, 'pullRequest', e.pull_request, 'baseBranch', e.base_branch,
           'queueRef', e.queue_ref, 'buildUrl', e.build_url, 'environment', e.environment))
     from project p, unnest(
-      ${toTextArray(told.map(() => Bun.randomUUIDv7()))}::uuid[], ${toNumberArray(told.map(({ testCase }) => testCase))}::int[],
-      ${toTextArray(told.map(({ flaky }) => String(flaky)))}::boolean[]) as t (id, number, flaky)
+      ${toTextArray(shown.map(() => Bun.randomUUIDv7()))}::uuid[], ${toNumberArray(shown.map(({ testCase }) => testCase))}::int[],
+      ${toTextArray(shown.map(({ flaky }) => String(flaky)))}::boolean[]) as t (id, number, flaky)
     cross join lateral (
       select case when t.flaky then 'test_case.became_flaky' else 'test_case.recovered' end as type) y
     join test_case c on c.project_id = ${projectId} and c.number = t.number

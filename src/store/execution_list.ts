@@ -192,7 +192,7 @@ export const selectExecutionNames = async (
 };
 
 /** More are not named. */
-const RERUNS = 20;
+const MAX_RERUNS = 20;
 
 export type RerunRow = ExecutionName & Pick<ExecutionRow, "status">;
 
@@ -200,7 +200,7 @@ export type RerunRow = ExecutionName & Pick<ExecutionRow, "status">;
 export const selectReruns = async (sql: Sql, projectId: string, buildId: string): Promise<RerunRow[]> =>
   await sql<RerunRow[]>`
   select id, key, number, branch, commit, created_at as "createdAt", status from execution
-  where project_id = ${projectId} and build_id = ${buildId} order by id desc limit ${RERUNS}`;
+  where project_id = ${projectId} and build_id = ${buildId} order by id desc limit ${MAX_RERUNS}`;
 
 /** Newest first, one row more than `limit`. */
 export const selectExecutions = async (

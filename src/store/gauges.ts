@@ -85,8 +85,8 @@ export async function selectGauges(sql: Sql): Promise<Gauges> {
   return row!;
 }
 
-const FRESH_MS = 1_000;
-const PATIENCE_MS = 2_000;
+const CACHE_MS = 1_000;
+const READ_TIMEOUT_MS = 2_000;
 
 /** One look at a time, for all who ask meanwhile, and one a second; undefined when the database does not answer in time. */
 export function createGauges({ pool }: Pick<Database, "pool">) {
@@ -102,8 +102,8 @@ export function createGauges({ pool }: Pick<Database, "pool">) {
   }
 
   return async (): Promise<GaugesHere | undefined> => {
-    if (last && performance.now() - last.at < FRESH_MS) return last.gauges;
+    if (last && performance.now() - last.at < CACHE_MS) return last.gauges;
     looking ??= look();
-    return await Promise.race([looking, Bun.sleep(PATIENCE_MS).then(() => undefined)]);
+    return await Promise.race([looking, Bun.sleep(READ_TIMEOUT_MS).then(() => undefined)]);
   };
 }

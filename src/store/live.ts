@@ -10,7 +10,7 @@ import { lastRunner } from "./leases.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
 /** Maximum number of events, and of parts of logs, read at once; PAGE_BYTES bounds their size approximately. */
-const PAGE = 500;
+const PAGE_ROWS = 500;
 const PAGE_BYTES = 524_288;
 /** Maximum number of executions in progress per project in live streams, the newest. */
 const MAX_OPEN_EXECUTIONS = 20;
@@ -68,7 +68,7 @@ export async function selectLiveEvents(
     where e.project_id = ${projectId} and (e.xact, e.id) > (${number(sql, xact)}, ${event}::uuid)
       and e.xact < ${horizon(sql)}
       ${executionId === undefined ? sql`` : sql`and e.execution_id = ${executionId}`}
-    order by e.xact, e.id limit ${PAGE}`;
+    order by e.xact, e.id limit ${PAGE_ROWS}`;
   const logs = sql`
     select l.xact, 1, l.lease_id, l.start, octet_length(l.bytes), null, null, null, s.execution_id, s.task_slug, s.shard,
       l.bytes
@@ -78,7 +78,7 @@ export async function selectLiveEvents(
         where l.project_id = ${projectId} and l.lease_id = s.id and l.xact >= ${number(sql, xact)}
           and (l.xact, l.lease_id, l.start) > (${number(sql, xact)}, ${lease}::uuid, ${start}::int8)
           and l.xact < ${horizon(sql)}
-        order by l.xact, l.start limit ${PAGE}) l
+        order by l.xact, l.start limit ${PAGE_ROWS}) l
     where r.project_id = ${projectId} and r.execution_id = any(${toTextArray(executionIds)}::uuid[])`;
   const rows = await sql<NewsRow[]>`
     select ${horizon(sql)}::text as xmin, ${now(sql)} as now, ${liveKeys(sql, projectId)} as keys, n.total,
@@ -91,12 +91,12 @@ export async function selectLiveEvents(
         from (${executionIds.length === 0 ? sql`(${events})` : sql`(${events}) union all (${logs})`}) as found
       ) as measured
       where bytes_before < ${PAGE_BYTES}
-      order by xact, rank, id, start limit ${PAGE}
+      order by xact, rank, id, start limit ${PAGE_ROWS}
     ) n on true
     order by n.xact, n.rank, n.id, n.start`;
   const [first] = rows;
   const news = rows.flatMap((row): News[] => (row.kind === null ? [] : [toNews(row, after.at)]));
-  const isWhole = (first!.total ?? 0) < PAGE && (first!.total ?? 0) === news.length;
+  const isWhole = (first!.total ?? 0) < PAGE_ROWS && (first!.total ?? 0) === news.length;
   const here = before(Number(first!.xmin), first!.now);
   const to = isWhole ? (compare(here, after) > 0 ? here : after) : news.at(-1)!.position;
   return { news, to, isWhole, keys: first!.keys };

@@ -171,7 +171,7 @@ export type NewsRow = {
 };
 
 /** The number of later executions of a branch that are asked whether they have run a task since. */
-const LATER = 20;
+const MAX_LATER_EXECUTIONS = 20;
 /** Maximum number of the newest red executions that are searched. */
 const MAX_RED_EXECUTIONS = 100;
 
@@ -192,7 +192,7 @@ export const selectNewFailures = (sql: Sql, projectId: string, { branch }: Branc
     select id, coalesce(build_id, id) as build from execution later
     where later.project_id = ${projectId} and ${isOfLine} and later.id > coalesce(e.build_id, e.id)
       and ${isTrustedBuild(sql, sql`later`)} and ${isOfBuild(sql, projectId, sql`later`)}
-    order by ${order} limit ${LATER}`;
+    order by ${order} limit ${MAX_LATER_EXECUTIONS}`;
   const isLatest = sql`not exists (
     select from (
       (${later(sql`later.branch = e.branch`, sql`later.branch, later.id`)})

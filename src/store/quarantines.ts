@@ -51,9 +51,9 @@ export const countAutomaticQuarantines = async (sql: Tx, projectId: string): Pro
 };
 
 /** Maximum number of executions of the default branch that are searched for the runs of tasks. */
-const SUITE_EXECUTIONS = 200;
+const MAX_SUITE_EXECUTIONS = 200;
 /** Number of runs of a task among which the largest one counts. */
-const SUITE_RUNS = 20;
+const MAX_SUITE_RUNS = 20;
 /** Results that are older say nothing of the suite. */
 const SUITE_DAYS = 30;
 
@@ -67,10 +67,10 @@ export const selectSuiteSize = async (sql: Tx, projectId: string): Promise<numbe
       select max(size) as size from (
         select r.task_slug, r.passed + r.failed + r.skipped as size,
           row_number() over (partition by r.task_slug order by e.id desc) as place
-        from (${onDefaultBranch(sql, projectId, sql`true`, SUITE_EXECUTIONS)}) e cross join lateral (
+        from (${onDefaultBranch(sql, projectId, sql`true`, MAX_SUITE_EXECUTIONS)}) e cross join lateral (
           select * from test_run r where r.project_id = ${projectId} and r.execution_id = e.id and ${isUsable(sql)}
             and r.completed_at > now() - interval '1 day' * ${SUITE_DAYS}::int offset 0) r
-      ) run where place <= ${SUITE_RUNS}::int group by task_slug) task`;
+      ) run where place <= ${MAX_SUITE_RUNS}::int group by task_slug) task`;
   return row!.size;
 };
 

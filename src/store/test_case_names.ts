@@ -38,9 +38,9 @@ export type KnownTestCases = State & {
 /** Test cases of a project by their identities, as stored in the database. */
 export type Dictionary = State & { identities: Buffer | null; numbers: Buffer | null };
 
-/** From this number of look-ups on, reading the whole dictionary is cheaper if it is not MUCH_LARGER. */
+/** From this number of look-ups on, reading the whole dictionary is cheaper, unless it is MAX_DICTIONARY_RATIO times larger. */
 export const MANY = 5_000;
-const MUCH_LARGER = 4;
+const MAX_DICTIONARY_RATIO = 4;
 
 /** `dictionary`: of all cases of the project, where it has been read already. */
 export async function selectTestCaseNumbers(
@@ -53,17 +53,17 @@ export async function selectTestCaseNumbers(
   const count = countOf(digests);
   if (count < MANY) return await lookUp(sql, projectId, digests);
   const sample = await lookUp(sql, projectId, sampleOf(digests));
-  const isMostlyKnown = sample.numbers.filter((number) => number !== null).length > SAMPLE / 2;
-  const isWorthIt = isMostlyKnown && sample.last <= MUCH_LARGER * count;
+  const isMostlyKnown = sample.numbers.filter((number) => number !== null).length > SAMPLE_SIZE / 2;
+  const isWorthIt = isMostlyKnown && sample.last <= MAX_DICTIONARY_RATIO * count;
   return await (isWorthIt ? readDictionary : lookUp)(sql, projectId, digests);
 }
 
-const SAMPLE = 256;
+const SAMPLE_SIZE = 256;
 
 function sampleOf(digests: Digests): Digests {
-  const sample = createDigests(SAMPLE);
-  const step = Math.floor(countOf(digests) / SAMPLE);
-  for (let index = 0; index < SAMPLE; index++) digestAt(sample, index).set(digestAt(digests, index * step));
+  const sample = createDigests(SAMPLE_SIZE);
+  const step = Math.floor(countOf(digests) / SAMPLE_SIZE);
+  for (let index = 0; index < SAMPLE_SIZE; index++) digestAt(sample, index).set(digestAt(digests, index * step));
   return sample;
 }
 
@@ -133,7 +133,7 @@ export async function selectWholeDictionary(
   // Without rows first: the driver must describe a statement's parameters before it can send them.
   const none = await selectDictionary(sql, projectId, allOf(sql, projectId, false));
   if (none.last === 0) return none;
-  if (count < MANY || none.last > MUCH_LARGER * count) return undefined;
+  if (count < MANY || none.last > MAX_DICTIONARY_RATIO * count) return undefined;
   const whole = selectDictionary(sql, projectId, allOf(sql, projectId));
   // The driver writes what is small at the end of a turn.
   setImmediate(() => setImmediate(onSent));

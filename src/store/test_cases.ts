@@ -94,11 +94,11 @@ function toRow(flat: FlatRow): TestCaseRow {
 }
 
 /** An owner of no more cases is where the list begins, whatever it is sorted by. */
-const FEW = 2_000;
+const MAX_FEW_CASES = 2_000;
 
 async function hasFew(sql: Sql, projectId: string, owner: string): Promise<boolean> {
   const [row] = await sql<{ few: boolean }[]>`
-    select count(*) <= ${FEW} as few from (${numbersOfOwner(sql, projectId, owner, FEW + 1)}) cases`;
+    select count(*) <= ${MAX_FEW_CASES} as few from (${numbersOfOwner(sql, projectId, owner, MAX_FEW_CASES + 1)}) cases`;
   return row!.few;
 }
 
@@ -110,7 +110,7 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
     owner === undefined
       ? sql``
       : sort !== undefined && (await hasFew(sql, projectId, owner))
-        ? sql`and c.number = any(array(${numbersOfOwner(sql, projectId, owner, FEW + 1)}))`
+        ? sql`and c.number = any(array(${numbersOfOwner(sql, projectId, owner, MAX_FEW_CASES + 1)}))`
         : sql`and ${isOwnedBy(sql, projectId, sql`c`, [owner])}`;
   const tasks = query.tag?.length ? await selectTasksWithTags(sql, projectId, query.tag) : undefined;
   const [key, number] = [after?.[0] ?? "", Number(after?.[1] ?? 0)];

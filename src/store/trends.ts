@@ -17,7 +17,7 @@ export type TrendRow = Figures & {
   total: number;
 };
 
-const TASKS = 50;
+const MAX_TASKS = 50;
 
 export type TrendQuery = {
   /** Days in UTC such as 2026-01-31; the first, and the one after the last. */
@@ -74,5 +74,5 @@ export const selectTrends = (sql: Sql, projectId: string, { from, to, branch, ta
   )
   select to_char(day, 'YYYY-MM-DD') as day, sample, task_slug as "taskSlug", executions, runs, passed, failed,
     p50 as "p50Ms", p95 as "p95Ms", flaky, forgiven, "testFailures", "infrastructureFailures", total::int
-  from placed where case when task_slug is null then not sample else place <= ${TASKS}::int end
+  from placed where case when task_slug is null then not sample else place <= ${MAX_TASKS}::int end
   order by total desc, task_slug, sample, day`;

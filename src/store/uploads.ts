@@ -5,7 +5,7 @@ import { type Sql, toJson } from "../database/connect.ts";
 import { isLiveKey } from "./keys.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
 
-const HOUR = 3_600_000;
+const HOUR_MS = 3_600_000;
 
 export type NewUpload = Omit<LoggedUpload, "keyLeading" | "times" | "lastAnsweredAt"> & {
   /** The key that the upload was sent with. An entry is stored only if the key is still live. */
@@ -48,7 +48,7 @@ export const selectUploads = (sql: Sql, projectId: string, hours: number, { limi
       request_id as "requestId", execution_id as "executionId", task_slug as "taskSlug", times,
       last_answered_at as "lastAnsweredAt"
     from upload_log
-    where project_id = ${projectId} and id >= ${firstIdAt(Date.now() - hours * HOUR)}
+    where project_id = ${projectId} and id >= ${firstIdAt(Date.now() - hours * HOUR_MS)}
       ${outcome === undefined ? sql`` : sql`and outcome = ${outcome}`}
       ${after === undefined ? sql`` : sql`and id < ${after[0]!}`}
     order by id desc limit ${limit + 1}`;
@@ -60,7 +60,7 @@ export type UploadTally = { outcome: UploadOutcome; text: string; number: number
 export const selectUploadTally = (sql: Sql, projectId: string, hours: number) => sql<UploadTally[]>`
   select outcome, coalesce(message, warnings->>0, '') as text, sum(times)::int as number,
     max(last_answered_at) as "lastAt"
-  from upload_log where project_id = ${projectId} and id >= ${firstIdAt(Date.now() - hours * HOUR)}
+  from upload_log where project_id = ${projectId} and id >= ${firstIdAt(Date.now() - hours * HOUR_MS)}
   group by 1, 2 order by number desc, "lastAt" desc`;
 
 /** Attempts that one request looks through: ids of backdated runs say nothing of when their reports arrived. */
@@ -93,7 +93,7 @@ export const selectTaken = async (
 
 /** Deletes entries that are older than `hours`, and entries of a project beyond the newest `kept`. */
 export async function deleteOldUploads(sql: Sql, { hours, kept }: { hours: number; kept: number }): Promise<void> {
-  await sql`delete from upload_log where id < ${firstIdAt(Date.now() - hours * HOUR)}`;
+  await sql`delete from upload_log where id < ${firstIdAt(Date.now() - hours * HOUR_MS)}`;
   await sql`
     with full_project as (select project_id from upload_log group by project_id having count(*) > ${kept}::int)
     delete from upload_log u using full_project f, lateral (

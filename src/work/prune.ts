@@ -30,8 +30,8 @@ const KEEP_RED_DAYS = 365;
 /** The last try of a delivery comes within a day; an integration that is disabled may be enabled again until then. */
 const GIVE_UP_DAYS = 5;
 /** Maximum number of deliveries kept per integration. */
-const KEEP_DELIVERIES = 10_000;
-const BATCH = 5_000;
+const MAX_DELIVERIES = 10_000;
+const BATCH_ROWS = 5_000;
 const KEEP_CI_KEYS_HOURS = 6;
 
 type Forgotten = number | { count: number };
@@ -52,12 +52,12 @@ export async function prune(
     ["event", days(KEEP_MANY_DAYS), () => deleteOldEvents(sql, KEEP_MANY_DAYS)],
     ["red_task", days(KEEP_RED_DAYS), () => deleteOldRedTasks(sql, KEEP_RED_DAYS)],
     ["delivery", days(KEEP_DAYS), () => deleteOldDeliveries(sql, GIVE_UP_DAYS, KEEP_DAYS)],
-    ["delivery", `${KEEP_DELIVERIES} newer ones`, () => boundDeliveries(sql, log, goOn, { onlyGivenUp: false })],
+    ["delivery", `${MAX_DELIVERIES} newer ones`, () => boundDeliveries(sql, log, goOn, { onlyGivenUp: false })],
     ["automation_run", days(KEEP_DAYS), () => deleteOldAutomationRuns(sql, KEEP_MANY_DAYS, KEEP_DAYS)],
     ["runner", days(KEEP_MANY_DAYS), () => deleteOldRunners(sql, KEEP_MANY_DAYS)],
-    ["api_key", days(KEEP_MANY_DAYS), () => deleteEndedRunnerKeys(sql, KEEP_MANY_DAYS, BATCH)],
-    ["api_key", `${KEEP_CI_KEYS_HOURS} hours`, () => all(() => deleteEndedCiKeys(sql, KEEP_CI_KEYS_HOURS, BATCH))],
-    ["used_ci_token", "1 hour", () => all(() => deleteExpiredCiTokens(sql, BATCH))],
+    ["api_key", days(KEEP_MANY_DAYS), () => deleteEndedRunnerKeys(sql, KEEP_MANY_DAYS, BATCH_ROWS)],
+    ["api_key", `${KEEP_CI_KEYS_HOURS} hours`, () => all(() => deleteEndedCiKeys(sql, KEEP_CI_KEYS_HOURS, BATCH_ROWS))],
+    ["used_ci_token", "1 hour", () => all(() => deleteExpiredCiTokens(sql, BATCH_ROWS))],
     ["session", "1 day", () => deleteEndedSessions(sql)],
     ["invitation", days(KEEP_DAYS), () => deleteOldInvitations(sql, KEEP_DAYS)],
     ["retry_backoff", days(KEEP_MANY_DAYS), () => deleteOldRetryBackoffs(sql, KEEP_MANY_DAYS)],
@@ -96,10 +96,10 @@ export async function boundDeliveries(
     while (goOn() && (await giveUpOldest(sql, place, MAX_WAITING, alone)).givenUp.length > 0);
   };
   await eachOf(await selectCrowded(sql, MAX_WAITING), bounding, giveUp, log, goOn);
-  const full = await selectFull(sql, KEEP_DELIVERIES, { onlyGivenUp });
+  const full = await selectFull(sql, MAX_DELIVERIES, { onlyGivenUp });
   let [deleted, page] = [0, 0];
   const forget = async (place: (typeof full)[number]) => {
-    while (goOn() && (page = await deleteDeliveries(sql, place, BATCH)) > 0) deleted += page;
+    while (goOn() && (page = await deleteDeliveries(sql, place, BATCH_ROWS)) > 0) deleted += page;
   };
   await eachOf(full, bounding, forget, log, goOn);
   return deleted;

@@ -18,7 +18,7 @@ import {
 } from "../../store/attachment_contents.ts";
 
 /** Files that are put into the store side by side. */
-const PARALLEL = 4;
+const MAX_PARALLEL = 4;
 
 /** How long the stored bytes of a project are cached, together with what this thread adds. */
 const USAGE_MS = 60_000;
@@ -95,7 +95,7 @@ export async function storeContents(
       else await storeOne(file);
     }
   };
-  await Promise.all(Array.from({ length: PARALLEL }, work));
+  await Promise.all(Array.from({ length: MAX_PARALLEL }, work));
   const versions = stored.length > 0 ? await updateStored(sql, projectId, stored) : [];
   return { failed, error, withoutRoom, added: versions.filter(({ sha256 }) => claims.get(sha256)?.isNew) };
 }
@@ -111,8 +111,8 @@ export async function removeReleased(
   for (const sha256 of hashes) await begin((sql) => removeContent(sql, store, { projectId, sha256 }));
 }
 
-const PORTION = 200;
-const QUEUED_PORTION = 5_000;
+const BATCH_SIZE = 200;
+const QUEUED_BATCH_SIZE = 5_000;
 
 /**
  * Removes content that no attachment has. An upload of the same content waits for the row of what is being removed, and
@@ -125,16 +125,16 @@ export async function sweepContents(
   goOn: () => boolean,
 ): Promise<number> {
   let removed = 0;
-  while (goOn() && (await deleteSettledContents(pool, QUEUED_PORTION)) === QUEUED_PORTION);
+  while (goOn() && (await deleteSettledContents(pool, QUEUED_BATCH_SIZE)) === QUEUED_BATCH_SIZE);
   let last: LooseContent | undefined;
   while (goOn()) {
-    const loose = await releaseLooseContents(pool, PORTION, last);
+    const loose = await releaseLooseContents(pool, BATCH_SIZE, last);
     last = loose.at(-1);
     for (const content of loose) {
       if (!goOn()) return removed;
       if (await begin((sql) => removeContent(sql, store, content))) removed++;
     }
-    if (loose.length < PORTION) return removed;
+    if (loose.length < BATCH_SIZE) return removed;
   }
   return removed;
 }

@@ -22,7 +22,7 @@ import type { EventRow } from "../../store/events.ts";
 import { selectKnownBugs } from "../../store/known_bugs.ts";
 
 const MAX_FAILURES = 20;
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 /** Returns the facts that conditions check. Throws if the event is invalid, which then holds for every automation. */
 export const factsOf = ({ data, projectId, defaultBranch }: EventRow): EventFacts =>
@@ -144,7 +144,7 @@ async function actForSchedule(
 ): Promise<Outcome> {
   const { publicUrl, now } = services;
   const projects = await selectTeamProjects(sql, teamId, automation.conditions.projects);
-  const since = automation.lastRun?.createdAt ?? new Date(now.getTime() - DAY).toISOString();
+  const since = automation.lastRun?.createdAt ?? new Date(now.getTime() - DAY_MS).toISOString();
   const occasions: Occasion[] = [];
   for (const project of projects) {
     const notice = toSummaryNotice(project, await selectSummary(sql, project.id, since), publicUrl, now);

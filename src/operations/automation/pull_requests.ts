@@ -34,7 +34,7 @@ const MAX_FAILURES = 10;
 const MAX_NAMED = 5;
 const MAX_TASKS = 30;
 /** Larger executions are not compared: what was fixed is on their page. */
-const MOST_RESULTS = 20_000;
+const MAX_COMPARED_RESULTS = 20_000;
 /** Maximum number of failures that are shown at their lines. */
 const MAX_ANNOTATIONS = 200;
 
@@ -94,7 +94,8 @@ async function selectFlakyFailures(sql: Tx, site: Site, { id, tasks }: TimedExec
 /** Returns fixed and flaky tests of an execution that has ended. */
 async function selectChanges(sql: Tx, site: Site, { id, tasks, baselineId, untrusted }: TimedExecutionRow) {
   const { projectId } = site;
-  const isSmall = sumTasks(tasks, "passed") + sumTasks(tasks, "failed") + sumTasks(tasks, "skipped") <= MOST_RESULTS;
+  const isSmall =
+    sumTasks(tasks, "passed") + sumTasks(tasks, "failed") + sumTasks(tasks, "skipped") <= MAX_COMPARED_RESULTS;
   const compared = baselineId === null || !isSmall ? [] : await selectComparison(sql, projectId, id, undefined);
   const fixed = compared.filter(({ kind }: ComparedRow) => kind === "fixed");
   const flaky: NamedTest[] = [];

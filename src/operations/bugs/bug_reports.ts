@@ -139,11 +139,11 @@ async function trackFailures(
   let opened = 0;
   for (const group of groups) {
     if (!group.bug && (group.failures.every(({ isUnclear }) => isUnclear) || ++opened > MAX_OPENED)) continue;
-    const [change, told] = group.bug
+    const [change, changeEvents] = group.bug
       ? await find(sql, projectId, run, group.bug, now)
       : await open(sql, projectId, run, group, now);
     const isQuarantined = group.failures.every((failure) => failure.isQuarantined);
-    events.push(...told.map((event) => ({ ...event, isQuarantined })));
+    events.push(...changeEvents.map((event) => ({ ...event, isQuarantined })));
     if (touched.get(change.id)?.change !== "regressed") touched.set(change.id, change);
     marks.push(...group.marks.map((fingerprint) => ({ bugId: change.id, fingerprint })));
     known.add(group.bug ?? toMatchedBug(change), group.marks);
@@ -349,8 +349,8 @@ function toTitle(
   const { message, stack, suite, name } = failure;
   const line = firstLineOf(message ?? stack);
   const typed = exceptionType && !line.includes(exceptionType) ? `${exceptionType}: ${line}` : line;
-  const told = line === "" ? caseTitle({ suite, name }) : typed;
+  const summary = line === "" ? caseTitle({ suite, name }) : typed;
   const everything = `Nearly all test cases of "${taskSlug}" failed`;
-  const title = kind === "outage" ? everything : outage ? `${everything}: ${told}` : told;
+  const title = kind === "outage" ? everything : outage ? `${everything}: ${summary}` : summary;
   return title.slice(0, MAX_TITLE_CHARACTERS).toWellFormed();
 }

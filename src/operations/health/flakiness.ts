@@ -18,7 +18,7 @@ import {
 import { selectFlakyRates } from "../../store/flaky_rates.ts";
 
 /** Number of test cases that are decided in one statement. */
-const PORTION = 500;
+const BATCH_SIZE = 500;
 
 const LETTERS: Record<OwnSign, string> = { retry: "r", same_commit: "c", unexplained: "u" };
 
@@ -54,8 +54,8 @@ export async function refreshFlakiness(
   if (concerned.size === 0) return;
   const rates = readRates(await selectFlakyRates(sql, projectId));
   const numbers = [...concerned];
-  for (let start = 0; start < numbers.length; start += PORTION) {
-    const facts = await selectFlakinessFacts(sql, projectId, numbers.slice(start, start + PORTION));
+  for (let start = 0; start < numbers.length; start += BATCH_SIZE) {
+    const facts = await selectFlakinessFacts(sql, projectId, numbers.slice(start, start + BATCH_SIZE));
     const decided = facts.map((test) => {
       const isOfLine = ({ branch, pullRequest, isOnDefault }: (typeof test.failures)[number]) =>
         isOnDefault || (pullRequest === null && branch !== null && isLongLived(branch, test.longLivedBranches));

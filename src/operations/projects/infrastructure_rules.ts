@@ -24,7 +24,7 @@ import {
 } from "../../store/infrastructure_rules.ts";
 import { firstPlainLine } from "../../wording/first_line.ts";
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 /** The key of an infrastructure rule. */
 export type InfrastructureRuleKey = { teamId: string; infrastructureRuleId: string };
@@ -71,7 +71,7 @@ export async function tryInfrastructureRule(
 ): Promise<RuleTrialResult> {
   const find = createRuleSearch([{ pattern }]);
   const projects: RuleTrialResult["projects"] = [];
-  const since = new Date(now.getTime() - days * DAY);
+  const since = new Date(now.getTime() - days * DAY_MS);
   for (const { id, name } of (await selectTeamProjects(sql, teamId, undefined)).slice(0, TRIAL.projects)) {
     const failures = await selectRecentFailures(sql, id, { since, limit: TRIAL.failures });
     const matches = failures.filter((failure) => find(failure) !== undefined);

@@ -102,7 +102,7 @@ export async function openAssignment(
 /** Maximum steps for the test cases of a project or an upload, about ten seconds. */
 const MAX_STEPS = 200_000_000;
 /** Steps after which others get their turn, some ten milliseconds. */
-const STEPS_OF_TURN = 1_000_000;
+const STEPS_PER_TURN = 1_000_000;
 
 /** Adds to `found` whose each case is; answers whether that is known of all: a file may take too many steps. */
 async function findOwners(
@@ -111,7 +111,7 @@ async function findOwners(
   found: Map<string, readonly string[]>,
 ): Promise<boolean> {
   const steps: Steps = { taken: 0 };
-  let turnEnds = STEPS_OF_TURN;
+  let turnEnds = STEPS_PER_TURN;
   let isWhole = true;
   for (const one of cases) {
     const key = keyOf(one);
@@ -122,7 +122,7 @@ async function findOwners(
     }
     if (steps.taken < turnEnds) continue;
     if (steps.taken > MAX_STEPS) return false;
-    turnEnds = steps.taken + STEPS_OF_TURN;
+    turnEnds = steps.taken + STEPS_PER_TURN;
     await new Promise((resolve) => setImmediate(resolve));
   }
   return isWhole;

@@ -28,11 +28,11 @@ import { mergeForm, mergePage } from "./merge.tsx";
 import { caseTable, occurrenceTable } from "./occurrences.tsx";
 import { STILL_OPEN, find, onePath } from "./shared.tsx";
 
-const OCCURRENCES = 15;
+const MAX_OCCURRENCES = 15;
 
-const CASES = 10;
+const MAX_CASES = 10;
 
-const ALL_CASES = 50;
+const MAX_ALL_CASES = 50;
 
 const bugQuery = v.strictObject({ cursor: mayBeEmpty(text(200)), cases: mayBeEmpty(text(200)) });
 
@@ -59,12 +59,12 @@ async function loadBug({ sql, fast, project, params, query, now }: Context) {
   const bug = await find(sql, projectId, params.bugId);
   const after = readCursor(query.cursor, [PART.id, PART.number]) as [string, string] | undefined;
   const [from] = readCursor(query.cases, [PART.number]) ?? [];
-  const maxCases = from === undefined ? CASES : ALL_CASES;
+  const maxCases = from === undefined ? MAX_CASES : MAX_ALL_CASES;
   const isFirstPage = query.cursor === undefined;
   const [newest, occurrenceDays, occurrences, cases, into, found] = await Promise.all([
     isFirstPage ? selectNewestFailure(sql, projectId, bug.id) : undefined,
     isFirstPage ? selectOccurrenceDays(sql, projectId, [bug.id], { now, days: DAYS }) : [],
-    selectOccurrences(sql, projectId, bug.id, OCCURRENCES, after),
+    selectOccurrences(sql, projectId, bug.id, MAX_OCCURRENCES, after),
     selectBugCases(sql, projectId, bug.id, maxCases, Number(from ?? 0)),
     bug.mergedInto === null ? undefined : selectBugState(fast, projectId, bug.mergedInto),
     isFirstPage && bug.culprit !== null ? loadBugSearch(sql, projectId, bug.id) : undefined,
@@ -73,14 +73,14 @@ async function loadBug({ sql, fast, project, params, query, now }: Context) {
     readCaseFiles(sql, projectId, newest ? [newest] : []),
     newest ? readOnlyWith(sql, projectId, newest.executionId, [newest]) : undefined,
   ]);
-  const shown = occurrences.slice(0, OCCURRENCES);
+  const shown = occurrences.slice(0, MAX_OCCURRENCES);
   const executionIds = [...shown.map((row) => row.executionId), bug.firstExecutionId, bug.lastExecutionId];
   const testIds = shown.map(({ testCaseId }) => testCaseId);
   const [builds, testNames] = await Promise.all([
     selectExecutionNames(sql, projectId, executionIds),
     selectTestCaseNames(sql, projectId, testIds),
   ]);
-  const last = occurrences.length > OCCURRENCES ? shown.at(-1) : undefined;
+  const last = occurrences.length > MAX_OCCURRENCES ? shown.at(-1) : undefined;
   const shownCases = cases.slice(0, maxCases);
   return {
     bug,
