@@ -5,7 +5,7 @@ import { absent, fail } from "../http/problem.ts";
 import { noContent, StreamReply } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import { compare, readPosition, writePosition } from "../rules/stream_position.ts";
-import { eventsQuery, type LiveState, type News, type Position } from "../schema/live.ts";
+import { eventsQuery, type LiveState, type LiveItem, type Position } from "../schema/live.ts";
 import { executionUrl } from "../schema/urls.ts";
 import { isUnavailable } from "../database/connect.ts";
 import { executionOf, selectExecutionExists } from "../store/live.ts";
@@ -38,7 +38,7 @@ function* inChunks(texts: Iterable<string>): Generator<string> {
 
 const decoder = new TextDecoder();
 
-function toText(one: News): string {
+function toText(one: LiveItem): string {
   const id = writePosition(one.position);
   if (one.kind === "event") {
     const { type, data, occurredAt } = one;
@@ -50,9 +50,9 @@ function toText(one: News): string {
 }
 
 /** Caches the text of an event for all streams that send it. */
-const written = new WeakMap<News, string>();
+const written = new WeakMap<LiveItem, string>();
 
-function* newsTexts(news: readonly News[]): Generator<string> {
+function* newsTexts(news: readonly LiveItem[]): Generator<string> {
   for (const one of news) {
     const text = written.get(one) ?? toText(one);
     written.set(one, text);
@@ -117,7 +117,7 @@ async function* follow(following: Following, control: StreamControl): AsyncGener
     }
   }
 
-  const isMine = (one: News) =>
+  const isMine = (one: LiveItem) =>
     one.kind === "log"
       ? one.executionId === executionId
       : executionId === undefined || executionOf(one.data) === executionId;

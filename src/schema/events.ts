@@ -149,4 +149,4 @@ export type EventData = {
 export type NewEvent = { type: EventType; data: EventData; depth: number };
 
 /** A test case, by its number, that has just become flaky, or has recovered. */
-export type TurnedCase = { testCase: number; flaky: boolean };
+export type FlakinessChange = { testCase: number; flaky: boolean };

@@ -19,7 +19,7 @@ export const eventsQuery = v.strictObject({
 export type Position = { xact: number; event: string; lease: string; start: number; at: number };
 
 /** An event or part of a log, sent once. */
-export type News = { position: Position } & (
+export type LiveItem = { position: Position } & (
   | { kind: "event"; id: string; type: EventType; data: EventData; occurredAt: string }
   | {
       kind: "log";
@@ -35,8 +35,8 @@ export type News = { position: Position } & (
 );
 
 /** The events and logs between two positions. `isWhole`: up to the time of the reading. */
-export type NewsPage = {
-  news: News[];
+export type LivePage = {
+  news: LiveItem[];
   to: Position;
   isWhole: boolean;
   /** The keys of the project that were live when this was read. */
@@ -60,7 +60,7 @@ export type LiveState = {
 };
 
 /** The result of one reading of a project, shared by all subscribers. */
-export type LiveReading = NewsPage & { from: Position };
+export type LiveReading = LivePage & { from: Position };
 
 export type LiveWatch = {
   /** The next reading; undefined where it failed, or the watch has ended. */
@@ -74,7 +74,7 @@ export type Live = {
   /** `onKeys` gets the live keys of the project with every reading. */
   watch(projectId: string, executionId: string | undefined, onKeys: (keys: readonly string[]) => void): LiveWatch;
   /** Reads what follows a position, for subscribers that have fallen behind. */
-  read(projectId: string, executionId: string | undefined, after: Position): Promise<NewsPage>;
+  read(projectId: string, executionId: string | undefined, after: Position): Promise<LivePage>;
   /** Before anything is read: where a stream begins that has come to `after`, and whether something is missing there. */
   enter(
     projectId: string,

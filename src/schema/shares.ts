@@ -36,7 +36,7 @@ export type Share = {
 };
 
 /** The target of a shared address. */
-export type SharedPlace = {
+export type SharedTarget = {
   kind: ShareKind;
   projectId: string;
   projectName: string;

@@ -28,7 +28,7 @@ export function createPasswords(hashing: Hashing = argon2id) {
   let running = 0;
 
   /** Refuses where too many wait already. */
-  async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  async function withSlot<T>(work: () => Promise<T>): Promise<T> {
     if (running < MAX_CONCURRENT) running++;
     else {
       if (waiting.length >= MAX_WAITING) refuse("Too many people are signing in, try again in a moment");
@@ -45,11 +45,11 @@ export function createPasswords(hashing: Hashing = argon2id) {
   }
 
   return {
-    hash: (password: string): Promise<string> => inTurn(() => hashing.hash(password)),
+    hash: (password: string): Promise<string> => withSlot(() => hashing.hash(password)),
 
     /** Returns false without a hash, or with a damaged one, after the same time. */
     verify: (password: string, hash: string | null): Promise<boolean> =>
-      inTurn(async () => {
+      withSlot(async () => {
         // The engine throws on an empty password, at once.
         const isRight = await hashing.verify(password === "" ? "\0" : password, hash ?? DUMMY).catch(() => false);
         return isRight && hash !== null && password !== "";

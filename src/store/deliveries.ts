@@ -90,7 +90,7 @@ const waiting = (sql: Sql, teamId: string, integrationId: string) => sql`
   d.team_id = ${teamId} and d.integration_id = ${integrationId} and d.status = 'pending'`;
 
 /** Whether at least `count` deliveries wait for an integration. */
-export const selectIsCrowded = async (
+export const selectIsOverQuota = async (
   sql: Sql,
   teamId: string,
   integrationId: string,
@@ -108,7 +108,7 @@ const GIVE_UP_BATCH = 100;
  * for the one that it has added itself, and waits for nobody: what is too many beyond that others see as well, and all
  * would give it up. `alone` it waits for others, so that no two give up what is too many once.
  */
-export async function giveUpOldest(
+export async function dropOldestDeliveries(
   sql: Sql,
   { teamId, integrationId }: IntegrationId,
   max: number,
@@ -118,7 +118,7 @@ export async function giveUpOldest(
   const mine = waiting(sql, teamId, integrationId);
   const [row] = await sql<{ givenUp: string[]; isFull: boolean }[]>`
     -- Ordered and limited so that there is one index to take even while nothing is known of the table.
-    with crowd as materialized (
+    with over_quota as materialized (
       select count(*)::int - ${max}::int as excess from (
         select from delivery d where ${mine} order by d.action, d.id limit ${max + GIVE_UP_BATCH}) d),
     oldest as materialized (
@@ -132,14 +132,14 @@ export async function giveUpOldest(
           : sql`cross join lateral (
               select from delivery d where d.ctid = o.place and ${mine} for no key update skip locked) d`
       }
-      order by o.id limit (select least(greatest(excess, 0), ${how === "alone" ? GIVE_UP_BATCH : 1}::int) from crowd)),
+      order by o.id limit (select least(greatest(excess, 0), ${how === "alone" ? GIVE_UP_BATCH : 1}::int) from over_quota)),
     given as (
       update delivery d set status = 'failed', due_at = null, given_up = true,
         attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
       where d.ctid = any(array(select place from chosen)) and ${mine} returning d.id)
     select coalesce((select json_agg(id) from given), '[]') as "givenUp",
       excess > 0 and excess > (select count(*) from oldest) as "isFull"
-    from crowd`;
+    from over_quota`;
   return row!;
 }
 
@@ -194,7 +194,7 @@ export const failCutOff = (sql: Sql, attempt: DeliveryAttempt) => sql`
   where d.status = 'pending' and d.due_at is null and d.created_at < now() - interval '2 minutes'`;
 
 /** Integrations that more than `max` deliveries wait for. */
-export const selectCrowded = (sql: Sql, max: number) => sql<IntegrationId[]>`
+export const selectOverQuota = (sql: Sql, max: number) => sql<IntegrationId[]>`
   select i.team_id as "teamId", i.id as "integrationId" from integration i
   where exists (
     select from delivery d where d.team_id = i.team_id and d.integration_id = i.id and d.status = 'pending'

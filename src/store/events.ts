@@ -1,6 +1,13 @@
 /** Events, written in the transaction that caused them, and read once by the automations. */
 
-import type { CulpritData, EventData, EventType, NewEvent, TurnedCase, VerificationData } from "../schema/events.ts";
+import type {
+  CulpritData,
+  EventData,
+  EventType,
+  NewEvent,
+  FlakinessChange,
+  VerificationData,
+} from "../schema/events.ts";
 import type { Given } from "../database/compose.ts";
 import {
   type Fragment,
@@ -89,7 +96,7 @@ export async function insertBugEvents(
 }
 
 /** More cases than these turn in one run when something else is wrong; the catalogue shows them all. */
-const MAX_TURNED = 100;
+const MAX_FLAKINESS_EVENTS = 100;
 
 /** An expression: the test case `c`, an alias, with its record `h`, as events have it. */
 const caseDataOf = (sql: Sql, c: Fragment): Fragment => sql`
@@ -98,13 +105,13 @@ const caseDataOf = (sql: Sql, c: Fragment): Fragment => sql`
     'flakeFailures', coalesce(h.flake_failures, 0), 'flakeResults', ${flakeResultsOf(sql)})`;
 
 /** Inserts events for at most 100 cases that became flaky, or recovered, in a run. */
-export async function insertTurns(
+export async function insertFlakinessEvents(
   sql: Tx,
   projectId: string,
   runId: string,
-  turned: readonly TurnedCase[],
+  changes: readonly FlakinessChange[],
 ): Promise<void> {
-  const shown = turned.slice(0, MAX_TURNED);
+  const shown = changes.slice(0, MAX_FLAKINESS_EVENTS);
   if (shown.length === 0) return;
   await sql`
     insert into event (team_id, id, project_id, type, depth, due_at, execution_id, data)
@@ -166,7 +173,7 @@ export const markEventDone = (sql: Tx, { teamId, id }: EventRow) =>
   sql`update event set due_at = null where team_id = ${teamId} and id = ${id}`;
 
 /** Postpones an event after an internal error and returns the number of tries. Undefined if another server was quicker. */
-export async function putEventOff(sql: Sql, { teamId, id, tries }: EventRow): Promise<number | undefined> {
+export async function postponeEvent(sql: Sql, { teamId, id, tries }: EventRow): Promise<number | undefined> {
   const [row] = await sql<{ tries: number }[]>`
     update event set tries = tries + 1, due_at = now() + interval '10 seconds' * ${2 ** Math.min(tries, 8)}::int
     where team_id = ${teamId} and id = ${id} and tries = ${tries} and due_at is not null returning tries`;

@@ -2,7 +2,7 @@
 
 import { atEvent, atLog, before, compare } from "../rules/stream_position.ts";
 import type { EventData, EventType } from "../schema/events.ts";
-import type { LiveExecution, LiveTask, News, NewsPage, Position } from "../schema/live.ts";
+import type { LiveExecution, LiveTask, LiveItem, LivePage, Position } from "../schema/live.ts";
 import type { Verdict } from "../schema/fields.ts";
 import { type Fragment, type Sql, toJsonTime, toTextArray, type Tx } from "../database/connect.ts";
 import { isLiveKey } from "./keys.ts";
@@ -31,7 +31,7 @@ export const executionOf = ({ execution, bugReport }: EventData): string | null 
 
 const number = (sql: Sql, xact: number): Fragment => sql`${String(xact)}::text::xid8`;
 
-export type NewsOptions = {
+export type LivePageOptions = {
   after: Position;
   /** The executions whose logs are read. */
   executionIds: readonly string[];
@@ -39,7 +39,7 @@ export type NewsOptions = {
   executionId?: string | undefined;
 };
 
-type NewsRow = { xmin: string; now: number; keys: string[]; total: number | null } & (
+type LiveItemRow = { xmin: string; now: number; keys: string[]; total: number | null } & (
   | { kind: null }
   | { kind: "event"; xact: string; id: string; type: EventType; data: EventData; at: string }
   | {
@@ -58,8 +58,8 @@ type NewsRow = { xmin: string; now: number; keys: string[]; total: number | null
 export async function selectLiveEvents(
   sql: Sql,
   projectId: string,
-  { after, executionIds, executionId }: NewsOptions,
-): Promise<NewsPage> {
+  { after, executionIds, executionId }: LivePageOptions,
+): Promise<LivePage> {
   const { xact, event, lease, start } = after;
   const events = sql`
     select e.xact, 0 as rank, e.id, 0::int8 as start, pg_column_size(e.data) as size, e.type, e.data, e.occurred_at,
@@ -80,7 +80,7 @@ export async function selectLiveEvents(
           and l.xact < ${horizon(sql)}
         order by l.xact, l.start limit ${PAGE_ROWS}) l
     where r.project_id = ${projectId} and r.execution_id = any(${toTextArray(executionIds)}::uuid[])`;
-  const rows = await sql<NewsRow[]>`
+  const rows = await sql<LiveItemRow[]>`
     select ${horizon(sql)}::text as xmin, ${now(sql)} as now, ${liveKeys(sql, projectId)} as keys, n.total,
       case n.rank when 0 then 'event' when 1 then 'log' end as kind, n.xact::text as xact, n.id, n.start, n.type, n.data,
       n.occurred_at as at, n.execution_id as "executionId", n.task_slug as "taskSlug", n.shard, n.bytes
@@ -95,14 +95,14 @@ export async function selectLiveEvents(
     ) n on true
     order by n.xact, n.rank, n.id, n.start`;
   const [first] = rows;
-  const news = rows.flatMap((row): News[] => (row.kind === null ? [] : [toNews(row, after.at)]));
+  const news = rows.flatMap((row): LiveItem[] => (row.kind === null ? [] : [toNews(row, after.at)]));
   const isWhole = (first!.total ?? 0) < PAGE_ROWS && (first!.total ?? 0) === news.length;
   const here = before(Number(first!.xmin), first!.now);
   const to = isWhole ? (compare(here, after) > 0 ? here : after) : news.at(-1)!.position;
   return { news, to, isWhole, keys: first!.keys };
 }
 
-function toNews(row: Exclude<NewsRow, { kind: null }>, at: number): News {
+function toNews(row: Exclude<LiveItemRow, { kind: null }>, at: number): LiveItem {
   const { kind, id } = row;
   const xact = Number(row.xact);
   if (kind === "event") {

@@ -154,7 +154,7 @@ export const selectGrid = async (
     group by c.id, c.task_slug, c.suite, c.name, w.weight, w.number order by w.weight desc, w.number`;
 };
 
-export type NewsRow = {
+export type LiveItemRow = {
   executionId: string;
   key: string | null;
   number: number;
@@ -211,7 +211,7 @@ export const selectNewFailures = (sql: Sql, projectId: string, { branch }: Branc
     where e.project_id = ${projectId} and e.id >= ${from} and e.status = ${status}
       and (e.branch <> ${branch} or e.pull_request is not null) and ${isTrustedBuild(sql, sql`e`)}
     order by e.id desc limit ${MAX_RED_EXECUTIONS})`;
-  return sql<NewsRow[]>`
+  return sql<LiveItemRow[]>`
     select e.id as "executionId", e.key, e.number, e.branch, e.base_branch as "baseBranch",
       e.pull_request as "pullRequest", e.created_at as "createdAt", n.failures, d.message, d.name as test
     from (

@@ -2,7 +2,7 @@
 
 import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 
-export type CommentPlace = { teamId: string; integrationId: string; projectId: string; pullRequest: string };
+export type CommentKey = { teamId: string; integrationId: string; projectId: string; pullRequest: string };
 
 /** A comment that is about to be written. */
 export type BegunComment = {
@@ -22,7 +22,7 @@ const firstOfCommit = (sql: Sql, projectId: string, id: Fragment): Fragment => s
 /** A comment never returns to an older commit, in the order in which the pull request first had a build of each. Undefined: it would. */
 export const beginComment = async (
   sql: Tx,
-  { teamId, integrationId, projectId, pullRequest }: CommentPlace,
+  { teamId, integrationId, projectId, pullRequest }: CommentKey,
   executionId: string,
 ): Promise<BegunComment | undefined> => {
   const [row] = await sql<BegunComment[]>`
@@ -39,7 +39,7 @@ export const beginComment = async (
 /** Stores a comment and returns the revision, which differs if another writer has begun meanwhile. */
 export const storeComment = async (
   sql: Sql,
-  { teamId, integrationId, projectId, pullRequest }: CommentPlace,
+  { teamId, integrationId, projectId, pullRequest }: CommentKey,
   commentId: string,
 ): Promise<number | undefined> => {
   const [row] = await sql<{ revision: number }[]>`
@@ -53,7 +53,7 @@ export const storeComment = async (
 /** Returns those of the integrations that comment on pull requests, and whether they have commented on this one. */
 export const selectCommentators = (
   sql: Sql,
-  { teamId, projectId, pullRequest }: Omit<CommentPlace, "integrationId">,
+  { teamId, projectId, pullRequest }: Omit<CommentKey, "integrationId">,
   integrationIds: readonly string[],
 ) => sql<{ id: string; hasCommented: boolean }[]>`
   select i.id, exists (

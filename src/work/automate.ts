@@ -14,7 +14,7 @@ import {
 import { type Database, isUnavailable, isTimeout, savepoint, type Tx } from "../database/connect.ts";
 import { deleteRetryBackoff, postponeRetry } from "../database/retry_backoff.ts";
 import { always, type GoOn, type Item, MAX_STALLS, standardLog, takeAll } from "./loop.ts";
-import { type EventRow, lockDueEvent, markEventDone, putEventOff } from "../store/events.ts";
+import { type EventRow, lockDueEvent, markEventDone, postponeEvent } from "../store/events.ts";
 
 type Servers = Pick<Database, "pool" | "begin">;
 
@@ -50,7 +50,7 @@ export async function handleEvents(
         });
       },
       async postpone({ event }, isStall) {
-        const tries = isStall ? undefined : await putEventOff(pool, event);
+        const tries = isStall ? undefined : await postponeEvent(pool, event);
         return tries === undefined ? undefined : { tries, stalls: 0 };
       },
       giveUp: ({ event }, isStall) =>

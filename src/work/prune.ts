@@ -10,9 +10,9 @@ import { deleteOldEvents, deleteOldRedTasks } from "../store/events.ts";
 import {
   deleteDeliveries,
   deleteOldDeliveries,
-  giveUpOldest,
+  dropOldestDeliveries,
   type IntegrationId,
-  selectCrowded,
+  selectOverQuota,
   selectFull,
 } from "../store/deliveries.ts";
 import { deleteEndedCiKeys, deleteEndedRunnerKeys } from "../store/keys.ts";
@@ -93,9 +93,9 @@ export async function boundDeliveries(
   };
   const giveUp = async (place: IntegrationId) => {
     const alone = { now: new Date(), how: "alone" } as const;
-    while (goOn() && (await giveUpOldest(sql, place, MAX_WAITING, alone)).givenUp.length > 0);
+    while (goOn() && (await dropOldestDeliveries(sql, place, MAX_WAITING, alone)).givenUp.length > 0);
   };
-  await eachOf(await selectCrowded(sql, MAX_WAITING), bounding, giveUp, log, goOn);
+  await eachOf(await selectOverQuota(sql, MAX_WAITING), bounding, giveUp, log, goOn);
   const full = await selectFull(sql, MAX_DELIVERIES, { onlyGivenUp });
   let [deleted, page] = [0, 0];
   const forget = async (place: (typeof full)[number]) => {

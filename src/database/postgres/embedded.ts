@@ -18,7 +18,15 @@ import { dirname, join, resolve } from "node:path";
 import postgres from "postgres";
 import { toDiskReason, toPlainError } from "../../file_failure.ts";
 import { type Binaries, findBinaries, removeOtherCopies } from "./binaries.ts";
-import { as, give, type Home, makeOpenPlace, openHome, openPlace, removeUnfinished } from "./home.ts";
+import {
+  as,
+  give,
+  type Home,
+  makeAccessibleDirectory,
+  openHome,
+  accessibleDirectory,
+  removeUnfinished,
+} from "./home.ts";
 import { locked } from "./lock.ts";
 import { endsWithin, findPostmaster, forgetSocketDirectory, halt, launch, serverPort, whenReady } from "./server.ts";
 import { holdUse, recordUse, refuseUnreachable, refuseUsedElsewhere } from "./use.ts";
@@ -89,8 +97,8 @@ async function open(options: EmbeddedOptions, home: Home): Promise<Embedded> {
   const programs = () =>
     findBinaries(binaries, home.account, () => {
       if (!home.account) return dirname(directory);
-      makeOpenPlace();
-      return openPlace;
+      makeAccessibleDirectory();
+      return accessibleDirectory;
     });
   const launchHere = async (found: Binaries) => {
     recordUse(home, directory);

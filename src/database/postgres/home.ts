@@ -23,9 +23,9 @@ export type SystemAccount = { uid: number; gid: number; name: string };
 export type Home = { directory: string; account: SystemAccount | undefined };
 
 /** For what an unprivileged account must reach although the checkout and DATA_DIR are closed to it. */
-export const openPlace = "/var/lib/assay-postgresql";
+export const accessibleDirectory = "/var/lib/assay-postgresql";
 
-/** The file in a directory below `openPlace` that contains the path of the link to it. */
+/** The file in a directory below `accessibleDirectory` that contains the path of the link to it. */
 const LINK_RECORD = "link";
 
 /** Options to spawn a program of PostgreSQL: under its account, and without our environment, which has secrets. */
@@ -105,13 +105,13 @@ function moveHome(requested: string, account: SystemAccount, say: (message: stri
   if (readdirSync(requested).length > 0) {
     throw new Error(`The account ${account.name} cannot enter "${requested}": give it search permission for the path`);
   }
-  const directory = join(openPlace, randomBytes(8).toString("hex"));
-  makeOpenPlace();
+  const directory = join(accessibleDirectory, randomBytes(8).toString("hex"));
+  makeAccessibleDirectory();
   mkdirSync(directory);
   letPass(directory);
   if (!canEnter(account, directory)) {
     rmdirSync(directory);
-    throw new Error(`The account ${account.name} can enter neither "${requested}" nor "${openPlace}"`);
+    throw new Error(`The account ${account.name} can enter neither "${requested}" nor "${accessibleDirectory}"`);
   }
   writeFileSync(join(directory, LINK_RECORD), requested);
   rmdirSync(requested);
@@ -123,8 +123,8 @@ function moveHome(requested: string, account: SystemAccount, say: (message: stri
 }
 
 function sayForgotten(requested: string, say: (message: string) => void): void {
-  for (const name of existsSync(openPlace) ? readdirSync(openPlace) : []) {
-    const link = join(openPlace, name, LINK_RECORD);
+  for (const name of existsSync(accessibleDirectory) ? readdirSync(accessibleDirectory) : []) {
+    const link = join(accessibleDirectory, name, LINK_RECORD);
     const isInUse = dirname(link) === realpathSync(requested);
     if (!isInUse && existsSync(link) && readFileSync(link, "utf8") === requested) {
       say(`"${dirname(link)}" holds an earlier database of "${requested}": delete it when nobody needs it any more`);
@@ -132,9 +132,9 @@ function sayForgotten(requested: string, say: (message: string) => void): void {
   }
 }
 
-export function makeOpenPlace(): void {
-  mkdirSync(openPlace, { recursive: true });
-  letPass(openPlace);
+export function makeAccessibleDirectory(): void {
+  mkdirSync(accessibleDirectory, { recursive: true });
+  letPass(accessibleDirectory);
 }
 
 // The directory stays root's, so that an account that was taken over cannot plant links where root writes.

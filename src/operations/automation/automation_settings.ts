@@ -31,9 +31,9 @@ import { runForEvent, runForSchedule } from "./automations.ts";
 import { findProblem } from "./dispatch.ts";
 
 /** The key of an automation. */
-export type AutomationPlace = { teamId: string; automationId: string };
+export type AutomationKey = { teamId: string; automationId: string };
 
-export const findAutomation = async (sql: Sql, { teamId, automationId }: AutomationPlace): Promise<AutomationRow> =>
+export const findAutomation = async (sql: Sql, { teamId, automationId }: AutomationKey): Promise<AutomationRow> =>
   (await selectAutomation(sql, teamId, automationId)) ?? refuseAbsent();
 
 /** Refuses everything that cannot work: a condition that never holds, an integration that cannot do it. `given`: what is new. */
@@ -128,7 +128,7 @@ export async function createAutomation(
 export async function changeAutomation(
   sql: Tx,
   seal: Seal,
-  place: AutomationPlace,
+  place: AutomationKey,
   patch: AutomationPatch,
 ): Promise<AutomationRow> {
   const { teamId, automationId } = place;
@@ -146,14 +146,14 @@ export async function changeAutomation(
 }
 
 /** Deletes an automation with its runs. Returns the name that it had. */
-export const removeAutomation = async (sql: Tx, { teamId, automationId }: AutomationPlace): Promise<string> =>
+export const removeAutomation = async (sql: Tx, { teamId, automationId }: AutomationKey): Promise<string> =>
   (await deleteAutomation(sql, teamId, automationId)) ?? refuseAbsent();
 
 /** In a transaction: now, for the last event of its kind; a dry run only says what would happen and why. */
 export async function runByHand(
   sql: Tx,
   services: AutomationServices & { dryRun: boolean },
-  place: AutomationPlace,
+  place: AutomationKey,
 ): Promise<AutomationRun> {
   const { teamId, automationId } = place;
   if (!(await lockAutomation(sql, teamId, automationId))) refuseAbsent();

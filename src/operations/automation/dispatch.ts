@@ -12,7 +12,7 @@ import { selectTeamProjects, type TeamProject } from "../../store/automations.ts
 import type { Tx } from "../../database/connect.ts";
 import { lockExecution, type LockedExecution, selectExecutionStatus } from "../../store/executions.ts";
 import { selectTasks } from "../../store/execution_tasks.ts";
-import { endUnsent, giveUpOldest, insertDelivery, selectWaitingDispatch } from "../../store/deliveries.ts";
+import { endUnsent, dropOldestDeliveries, insertDelivery, selectWaitingDispatch } from "../../store/deliveries.ts";
 import { type IntegrationRow, lockIntegrationForUse, selectIntegration } from "../../store/integrations.ts";
 import { advanceExecution } from "../executions/advance.ts";
 
@@ -97,7 +97,7 @@ export async function askEngine(
     notice: toDispatchNotice(project, execution, publicUrl, now),
     due: "now",
   });
-  const { isFull } = await giveUpOldest(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
+  const { isFull } = await dropOldestDeliveries(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
   if (!isFull) return { deliveryId };
   const problem = `${MAX_WAITING} deliveries are waiting for the integration already`;
   await endUnsent(sql, { teamId, integrationId, id: deliveryId }, "failed", notSent(now, `Not sent: ${problem}`));

@@ -6,14 +6,14 @@ import type { Notification } from "../../schema/notifications.ts";
 import { bugReportUrl, testCaseUrl } from "../../schema/urls.ts";
 import { culpritMarkerOf, markerOf, renderComment, renderCulpritComment } from "../../senders/pull_request_comment.ts";
 import { type CommentJob, isAboutCulprit, type Outcome, textAt } from "../../senders/sender.ts";
-import { beginComment, type CommentPlace, storeComment } from "../../store/pull_request_comments.ts";
+import { beginComment, type CommentKey, storeComment } from "../../store/pull_request_comments.ts";
 import type { DueDelivery } from "../../store/deliveries.ts";
 import type { Tx } from "../../database/connect.ts";
 import { shownCaseTitle } from "../../wording/case_title.ts";
 import { findBuild, readPullRequestState, selectAnnotations, type Site } from "./pull_requests.ts";
 
 /** `stored`: where the id of the comment is stored. Undefined: its marker alone finds it again. */
-export type PreparedComment = { job: CommentJob; stored?: { place: CommentPlace; revision: number } };
+export type PreparedComment = { job: CommentJob; stored?: { place: CommentKey; revision: number } };
 /** `against`: why there is nothing to send. */
 export type PreparedDelivery = { comment?: PreparedComment; annotations?: Annotation[] } | { against: string };
 

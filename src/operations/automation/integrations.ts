@@ -21,11 +21,11 @@ import {
   selectIntegration,
   updateIntegration,
 } from "../../store/integrations.ts";
-import { insertDelivery, selectDelivery, selectIsCrowded, updateDeliveryDue } from "../../store/deliveries.ts";
+import { insertDelivery, selectDelivery, selectIsOverQuota, updateDeliveryDue } from "../../store/deliveries.ts";
 import { attemptDelivery, openSecrets, ROTATION_MS, type Secrets } from "./deliveries.ts";
 
 /** The key of an integration. */
-export type IntegrationPlace = { teamId: string; integrationId: string };
+export type IntegrationKey = { teamId: string; integrationId: string };
 
 /** Services needed to store secrets and addresses of a config. */
 export type ConfigServices = {
@@ -44,7 +44,7 @@ export const toIntegration = ({ sealed: _, config, givenUp, ...row }: Integratio
   actions: [...actionsOf(row.kind)],
 });
 
-export const findIntegration = async (sql: Sql, { teamId, integrationId }: IntegrationPlace): Promise<IntegrationRow> =>
+export const findIntegration = async (sql: Sql, { teamId, integrationId }: IntegrationKey): Promise<IntegrationRow> =>
   (await selectIntegration(sql, teamId, integrationId)) ?? refuseAbsent();
 
 export const createSigningSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`;
@@ -90,7 +90,7 @@ export async function createIntegration(
 export async function changeIntegration(
   sql: Tx,
   services: ConfigServices,
-  place: IntegrationPlace,
+  place: IntegrationKey,
   patch: { name?: string | undefined; enabled?: boolean | undefined; config?: Record<string, unknown> | undefined },
 ): Promise<Integration> {
   const { teamId, integrationId } = place;
@@ -104,7 +104,7 @@ export async function changeIntegration(
 
 function reconfigure(
   services: ConfigServices,
-  { teamId, integrationId }: IntegrationPlace,
+  { teamId, integrationId }: IntegrationKey,
   { kind, config, sealed }: IntegrationRow,
   patch: Record<string, unknown>,
 ): { config: Record<string, unknown>; sealed: Buffer } {
@@ -161,7 +161,7 @@ function requireSecretsAgain(
 }
 
 /** Deletes an integration with its deliveries. Returns the name that it had. */
-export const removeIntegration = async (sql: Tx, { teamId, integrationId }: IntegrationPlace): Promise<string> =>
+export const removeIntegration = async (sql: Tx, { teamId, integrationId }: IntegrationKey): Promise<string> =>
   (await deleteIntegration(sql, teamId, integrationId)) ?? refuseAbsent();
 
 export type Trying = {
@@ -178,7 +178,7 @@ export type Trying = {
 /** Sends a sample right now, once: a message, or an issue where the kind knows no messages. Answers how it went. */
 export async function tryIntegration(
   { sql, begin, beginToSend = begin, seal, outbound, publicUrl, onBug }: Trying,
-  place: IntegrationPlace,
+  place: IntegrationKey,
 ): Promise<Delivery> {
   const { teamId, integrationId } = place;
   const { kind, name, config, sealed } = await findIntegration(sql, place);
@@ -200,12 +200,12 @@ export async function tryIntegration(
 }
 
 /** In a transaction: sends it again, with the same webhook-id and all its tries. */
-export async function redeliver(sql: Tx, place: IntegrationPlace & { deliveryId: string }): Promise<Delivery> {
+export async function redeliver(sql: Tx, place: IntegrationKey & { deliveryId: string }): Promise<Delivery> {
   const { teamId, integrationId, deliveryId } = place;
   const { enabled } = await findIntegration(sql, place);
   const found = (await selectDelivery(sql, teamId, integrationId, deliveryId)) ?? refuseAbsent();
   if (!enabled) refuse("Cannot redeliver: the integration is disabled");
-  if (found.status !== "pending" && (await selectIsCrowded(sql, teamId, integrationId, MAX_WAITING)))
+  if (found.status !== "pending" && (await selectIsOverQuota(sql, teamId, integrationId, MAX_WAITING)))
     refuse(`Cannot redeliver: ${MAX_WAITING} deliveries are waiting for the integration already`);
   await updateDeliveryDue(sql, teamId, integrationId, deliveryId);
   return (await selectDelivery(sql, teamId, integrationId, deliveryId)) ?? refuseAbsent();

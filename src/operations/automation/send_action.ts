@@ -12,7 +12,7 @@ import { type ActionOptions, isAboutCulprit, isCommitHash } from "../../senders/
 import type { TeamProject } from "../../store/automations.ts";
 import type { Tx } from "../../database/connect.ts";
 import type { EventRow } from "../../store/events.ts";
-import { endUnsent, giveUpOldest, insertDelivery, selectDeliveryOf } from "../../store/deliveries.ts";
+import { endUnsent, dropOldestDeliveries, insertDelivery, selectDeliveryOf } from "../../store/deliveries.ts";
 import { lockIntegrationForUse, selectIntegration } from "../../store/integrations.ts";
 
 type Delivered = Extract<Action, { integrationId: string }>;
@@ -70,10 +70,10 @@ export async function sendAction(
     due: "now",
   });
   const waits = `${MAX_WAITING} deliveries are waiting for "${name}" already`;
-  const crowd = await giveUpOldest(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
-  if (crowd.givenUp.includes(deliveryId)) return { ...failed(waits), ...about, deliveryId };
+  const quota = await dropOldestDeliveries(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
+  if (quota.givenUp.includes(deliveryId)) return { ...failed(waits), ...about, deliveryId };
   // Messages make room for these; where there are none left, it is said here and now.
-  if (type !== "notify" && crowd.isFull) {
+  if (type !== "notify" && quota.isFull) {
     await endUnsent(sql, { teamId, integrationId, id: deliveryId }, "failed", notSent(now, `Not sent: ${waits}`));
     return { ...failed(waits), ...about, deliveryId };
   }

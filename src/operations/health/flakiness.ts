@@ -5,7 +5,7 @@ import { DISTURBED, isDisturbed } from "../../rules/health.ts";
 import { judgeFlakiness, type OwnFailure, type OwnSign } from "../../rules/flakiness.ts";
 import { readRates } from "../../rules/flaky_rates.ts";
 import type { Tx } from "../../database/connect.ts";
-import { insertTurns } from "../../store/events.ts";
+import { insertFlakinessEvents } from "../../store/events.ts";
 import {
   deleteFlakes,
   selectConcerned,
@@ -64,14 +64,14 @@ export async function refreshFlakiness(
       });
       const flakiness = judgeFlakiness(rates, failures, test);
       const signs = [...new Set(flakiness.own.map(({ sign }) => LETTERS[sign]))].join("");
-      return { ...test, ...flakiness, signs, isTurned: test.flaky !== flakiness.flaky };
+      return { ...test, ...flakiness, signs, isChanged: test.flaky !== flakiness.flaky };
     });
     if (decided.length > 0) await updateFlakiness(sql, projectId, decided);
-    const turned = decided.filter(({ isTurned }) => isTurned);
+    const changed = decided.filter(({ isChanged }) => isChanged);
     // A test that was decided by an older run turns with the last one.
-    const runOf = ({ lastRunId }: (typeof turned)[number]) =>
+    const runOf = ({ lastRunId }: (typeof changed)[number]) =>
       lastRunId !== null && runIds.includes(lastRunId) ? lastRunId : runIds.at(-1)!;
-    for (const [runId, tests] of Map.groupBy(turned, runOf))
-      if (announced.has(runId)) await insertTurns(sql, projectId, runId, tests);
+    for (const [runId, tests] of Map.groupBy(changed, runOf))
+      if (announced.has(runId)) await insertFlakinessEvents(sql, projectId, runId, tests);
   }
 }

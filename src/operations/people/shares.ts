@@ -1,11 +1,11 @@
 /** Links and badges of a project for anyone who has their address: creates, revokes and finds them. */
 
-import type { NewShare, Share, SharedPlace, ShareKind } from "../../schema/shares.ts";
+import type { NewShare, Share, SharedTarget, ShareKind } from "../../schema/shares.ts";
 import { refuseAbsent } from "../../schema/refusal.ts";
 import { createLinkToken, isLinkToken, tokenDigest } from "../../secrets/tokens.ts";
 import { insertAuditEntry } from "../../store/audit.ts";
 import type { Database } from "../../database/connect.ts";
-import { deleteShare, insertShare, selectShare, selectSharedPlace } from "../../store/shares.ts";
+import { deleteShare, insertShare, selectShare, selectSharedTarget } from "../../store/shares.ts";
 import { type Person, requireRole } from "./audit.ts";
 
 type Begin = Pick<Database, "begin">;
@@ -63,5 +63,5 @@ export const findShared = async (
   { fast }: Pick<Database, "fast">,
   token: string,
   kinds: readonly ShareKind[],
-): Promise<SharedPlace | undefined> =>
-  isLinkToken(token) ? await selectSharedPlace(fast, tokenDigest(token), kinds) : undefined;
+): Promise<SharedTarget | undefined> =>
+  isLinkToken(token) ? await selectSharedTarget(fast, tokenDigest(token), kinds) : undefined;

@@ -28,7 +28,7 @@ import {
 } from "../../store/environments.ts";
 
 /** The key of an environment. */
-export type EnvironmentPlace = { teamId: string; environmentId: string };
+export type EnvironmentKey = { teamId: string; environmentId: string };
 export type GivenVariable = { value: string; secret: boolean };
 
 const taken = (slug: string | undefined) => refuse(`Cannot read "slug": there is an environment "${slug}" already`);
@@ -40,7 +40,7 @@ export const createEnvironment = async (sql: Tx, teamId: string, given: NewEnvir
 /** In a transaction. */
 export async function changeEnvironment(
   sql: Tx,
-  { teamId, environmentId }: EnvironmentPlace,
+  { teamId, environmentId }: EnvironmentKey,
   patch: EnvironmentPatch,
 ): Promise<Environment> {
   if (!(await lockEnvironment(sql, teamId, environmentId))) refuseAbsent();
@@ -48,20 +48,19 @@ export async function changeEnvironment(
 }
 
 /** Deletes an environment with its variables. Returns the slug that it had. */
-export const removeEnvironment = async (sql: Tx, { teamId, environmentId }: EnvironmentPlace): Promise<string> =>
+export const removeEnvironment = async (sql: Tx, { teamId, environmentId }: EnvironmentKey): Promise<string> =>
   (await deleteEnvironment(sql, teamId, environmentId)) ?? refuseAbsent();
 
-const placeOf = ({ teamId, environmentId }: EnvironmentPlace, name: string) =>
-  variablePlace(teamId, environmentId, name);
+const placeOf = ({ teamId, environmentId }: EnvironmentKey, name: string) => variablePlace(teamId, environmentId, name);
 
 /** Returns the variable as answers show it. */
 export const toVariable = (
   seal: Seal,
-  place: EnvironmentPlace,
+  place: EnvironmentKey,
   { name, secret, sealed, updatedAt }: VariableRow,
 ): Variable => ({ name, secret, value: secret ? null : seal.open(placeOf(place, name), sealed), updatedAt });
 
-const toSealed = (seal: Seal, place: EnvironmentPlace, name: string, { value, secret }: GivenVariable) => ({
+const toSealed = (seal: Seal, place: EnvironmentKey, name: string, { value, secret }: GivenVariable) => ({
   name,
   secret,
   sealed: seal.seal(placeOf(place, name), value),
@@ -71,7 +70,7 @@ const toSealed = (seal: Seal, place: EnvironmentPlace, name: string, { value, se
 export async function setVariable(
   sql: Tx,
   seal: Seal,
-  place: EnvironmentPlace,
+  place: EnvironmentKey,
   { name, ...given }: GivenVariable & { name: string },
 ): Promise<VariableRow & { added: boolean }> {
   if (!(await lockEnvironment(sql, place.teamId, place.environmentId))) refuseAbsent();
@@ -83,7 +82,7 @@ export async function setVariable(
 export async function replaceVariables(
   sql: Tx,
   seal: Seal,
-  place: EnvironmentPlace,
+  place: EnvironmentKey,
   variables: ReadonlyMap<string, GivenVariable>,
 ): Promise<void> {
   if (!(await lockEnvironment(sql, place.teamId, place.environmentId))) refuseAbsent();
@@ -95,7 +94,7 @@ export async function replaceVariables(
 export async function addVariables(
   sql: Tx,
   seal: Seal,
-  place: EnvironmentPlace,
+  place: EnvironmentKey,
   variables: ReadonlyMap<string, GivenVariable>,
 ): Promise<void> {
   if (!(await lockEnvironment(sql, place.teamId, place.environmentId))) refuseAbsent();
@@ -105,22 +104,13 @@ export async function addVariables(
     refuse(`Cannot add the variables: expected at most ${MAX_VARIABLES} variables, got ${variableCount}`);
 }
 
-const storeVariables = (
-  sql: Tx,
-  seal: Seal,
-  place: EnvironmentPlace,
-  variables: ReadonlyMap<string, GivenVariable>,
-) => {
+const storeVariables = (sql: Tx, seal: Seal, place: EnvironmentKey, variables: ReadonlyMap<string, GivenVariable>) => {
   const sealed = [...variables].map(([name, given]) => toSealed(seal, place, name, given));
   return upsertVariables(sql, place.teamId, place.environmentId, sealed);
 };
 
 /** In a transaction. */
-export async function removeVariable(
-  sql: Tx,
-  { teamId, environmentId }: EnvironmentPlace,
-  name: string,
-): Promise<void> {
+export async function removeVariable(sql: Tx, { teamId, environmentId }: EnvironmentKey, name: string): Promise<void> {
   if (!(await deleteVariable(sql, teamId, environmentId, name))) refuseAbsent();
 }
 
