@@ -23,7 +23,7 @@ export type Config = {
   rateLimitPerMinute: number;
   maxBodyBytes: number;
   maxInflatedBytes: number;
-  /** For all uploads together: three times `maxInflatedBytes` for the one that is being read, the rest for those that wait. */
+  /** Memory for all uploads together: three times `maxInflatedBytes` for the one that is being read, the rest for those that wait. */
   uploadMemoryBytes: number;
   /** The proxies whose X-Forwarded-For is believed. */
   trustProxy: BlockList;
@@ -77,7 +77,7 @@ export class ConfigError extends Error {
 const LEVELS: readonly string[] = ["debug", "info", "warn", "error"] satisfies LogLevel[];
 const MEBIBYTE = 1_048_576;
 
-/** An address with nothing behind the port, whose user and password can be decoded. */
+/** Whether the text is an address with nothing after the port, whose user and password can be decoded. */
 function isProxy(text: string): boolean {
   if (!/^https?:\/\/[^\s/?#]+\/?$/i.test(text) || !URL.canParse(text)) return false;
   const { username, password } = new URL(text);

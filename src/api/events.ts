@@ -13,7 +13,7 @@ import { executionOf, selectExecutionExists } from "../store/live.ts";
 const KEEP_ALIVE_MS = 15_000;
 /** About so much is written at a time. */
 const CHUNK_LENGTH = 65_536;
-/** When a client that was cut off comes back. */
+/** Delay before a disconnected client reconnects. */
 const RETRY_MS = 2_000;
 const TOO_MANY_RETRY_SECONDS = 10;
 

@@ -30,7 +30,7 @@ import { selectRunId } from "../store/test_runs.ts";
 /** Length of the end of a task's output that is stored with its failure. */
 const MAX_OUTPUT_LENGTH = 16_384;
 
-/** How often a call looks in the queue behind tasks whose variables do not open. */
+/** Maximum number of times that a call searches the queue past tasks whose variables cannot be decrypted. */
 const MAX_LOOKS = 20;
 
 /** Maximum number of log parts in an answer as JSON, and as text. */

@@ -8,7 +8,7 @@ import { createSpool, type Spool } from "./spool.ts";
 
 /** Plain data, so that it can go to another thread. */
 export type AttachmentSettings = {
-  /** For files that arrive, and for all of them where `s3` is undefined. */
+  /** The directory of arriving files, and of all files if `s3` is undefined. */
   directory: string;
   s3: S3Settings | undefined;
   limits: AttachmentLimits;

@@ -216,7 +216,7 @@ const COMMANDS: Record<string, AdminCommand> = {
   },
 };
 
-/** For people: a table of a list, and `name  value` pairs of one thing. */
+/** Formats a result for people: a table for a list, and `name  value` pairs for an object. */
 function toText(result: unknown): string {
   const { data } = result as { data?: Record<string, unknown>[] };
   if (data) return toTable(data);

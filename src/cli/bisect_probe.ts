@@ -45,7 +45,7 @@ export type Prober = {
 
 /** The number of unused work trees to keep: a commit that is probed again need not be prepared again. */
 const KEPT_TREES = 4;
-/** By this variable the processes of a probe are known. */
+/** The environment variable by which the processes of a probe are recognised. */
 const PROBE_VARIABLE = "ASSAY_PROBE_ID";
 const MAX_OUTPUT_BYTES = 65_536;
 /** Exit codes without a result: 125 of git bisect, and 126 and 127 of shells that cannot run the command. */

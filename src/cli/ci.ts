@@ -14,9 +14,9 @@ export type CiBuild = {
   executionKey?: string;
   /** The name of the job. */
   task?: string;
-  /** For a pull request the commit of its head, not the merge commit of CI. */
+  /** The commit; for a pull request that of its head, not the merge commit of CI. */
   commit?: string;
-  /** For a pull request its source branch; for a fork `owner:branch`, because a fork has its own "main"; for a tag its name. */
+  /** The branch; for a pull request its source branch, for a fork `owner:branch`, because a fork has its own "main", for a tag its name. */
   branch?: string;
   pullRequest?: string;
   /** The branch that the pull request is to be merged into. */

@@ -55,7 +55,7 @@ export type ServerRequest = {
   signal?: AbortSignal;
   /** Timeout of one attempt. Default 30,000. */
   timeoutMs?: number;
-  /** How much of the answer is read at most. Default 32 MiB, which is more than any plan has. */
+  /** Maximum bytes of the answer that are read. Default 32 MiB, which is more than any plan has. */
   maxBytes?: number;
 };
 
@@ -190,7 +190,7 @@ const MAX_MESSAGE = 1_000;
 /** The beginning of the server's message about an unknown path. */
 const NO_ENDPOINT = "No such endpoint: ";
 
-/** One line of what an answer that is no success says: the server's own words where there are any. */
+/** Returns one line about an unsuccessful answer: the server's message if there is one. */
 export function messageOf({ status, text }: ServerAnswer): string {
   try {
     const { error } = JSON.parse(text) as { error?: { message?: unknown } };

@@ -17,7 +17,7 @@ export type Command = {
   run: (words: string[], invocation: Invocation) => Promise<number | void>;
 };
 
-/** By name, in the order of the usage text. */
+/** Commands by name, in the order of the usage text. */
 export type Commands = Readonly<Record<string, Command>>;
 
 const HELP_WORDS = ["--help", "-h"];

@@ -21,7 +21,7 @@ const toText = (text: string) =>
     .replace(/\p{C}+/gu, " ")
     .replace(/[^\p{L}\p{N} ]/gu, (character) => `&#${character.codePointAt(0)};`);
 
-/** Within `<pre>`, where only HTML means something. */
+/** Escapes text in `<pre>`, where only HTML is interpreted. */
 const toPreformatted = (text: string) =>
   Bun.escapeHTML(
     text

@@ -19,10 +19,10 @@ export const toPlainLines = (text: string): string =>
     .map(toPlainLine)
     .join("\n");
 
-/** Beyond ASCII's control characters, which JSON escapes anyway. */
+/** Unsafe characters beyond ASCII's control characters, which JSON escapes anyway. */
 const UNSAFE_IN_JSON = /[\x7f\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu;
 
-/** One line of JSON with the same value for programs, and with nothing in it for terminals and CI systems. */
+/** Returns the value as one line of JSON, without characters that terminals or CI systems interpret. */
 export const toJsonLine = (value: unknown): string =>
   JSON.stringify(value)
     .replace(UNSAFE_IN_JSON, (character) =>

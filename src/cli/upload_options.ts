@@ -103,7 +103,7 @@ const FLAGS = [
 export type UploadArguments = {
   reports: string[];
   command: string[] | undefined;
-  /** By the name of the upload's parameter; none is empty. */
+  /** Values by the name of the upload's parameter; none is empty. */
   parameters: Record<string, string>;
   /** Values of --tag. */
   tags: string[];

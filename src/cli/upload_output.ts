@@ -189,7 +189,7 @@ async function appendSummary(path: string, toText: (maxBytes: number) => string,
 
 type Agent = BuildContext & { path: string };
 
-/** An agent that does not answer costs ten seconds, and nothing else. */
+/** Annotates the build. An agent that does not answer only costs ten seconds. */
 async function annotate(
   { path, environment, directory }: Agent,
   { style, context, text }: Record<"style" | "context" | "text", string>,

@@ -98,7 +98,7 @@ export type UploadOptions = {
   publicUrl?: string | undefined;
 };
 
-/** An answer has some hundred names at most. */
+/** Maximum size of an answer, which has some hundred names at most. */
 export const MAX_ANSWER_BYTES = 2 ** 20;
 
 /** Beside the 30 s that any try may take: slow lines carry this much. */
@@ -128,7 +128,7 @@ function toProblem(answer: ServerAnswer): string {
   return said;
 }
 
-/** One upload, tried three times within the patience under one Idempotency-Key. Does not throw for anything that a server does. */
+/** Sends one upload, tried three times within the patience under one Idempotency-Key. Never throws for an answer of the server. */
 export async function sendReports(
   address: ServerAddress,
   reports: Reports,

@@ -14,7 +14,7 @@ export type Tx = Sql & { readonly [inTransaction]: true };
 export type Database = {
   /** Ordinary pool for single statements that may take their time. */
   pool: Sql;
-  /** One transaction, on a pool of its own. */
+  /** Runs one transaction, on a pool of its own. */
   begin<T>(work: (sql: Tx) => Promise<T>): Promise<T>;
   /**
    * The same, and what is asked at once goes to the database together with the beginning: nothing may be written before it
@@ -33,9 +33,9 @@ export type Database = {
   keys: Sql;
   /** The same, only for the dashboard: its sessions, accounts and other short reads. */
   pages: Sql;
-  /** When a transaction was last committed here, of `performance.now()`. */
+  /** The time of the last commit on this server, of `performance.now()`. */
   committedAt(): number;
-  /** For LISTEN: a connection of its own, to be ended by who opens it. */
+  /** Opens a connection for LISTEN, which the caller ends. */
   openListener: OpenListener;
   /** Opens a connection outside of the pools for one long transaction that reads; to be ended by the caller. */
   openReader(): Sql;
@@ -67,7 +67,7 @@ export type PoolLoad = {
 export type ConnectionOptions =
   { url: string } | Pick<postgres.Options<{}>, "host" | "port" | "username" | "password" | "database">;
 
-/** In a transaction: when `work` throws, what it did is undone, and the rest of the transaction may go on. */
+/** Runs `work` in a savepoint. If it throws, its changes are undone, and the transaction may continue. */
 export async function savepoint<T>(sql: Tx, work: (sql: Tx) => Promise<T>): Promise<T> {
   let cause: { error: unknown } | undefined;
   const { savepoint } = sql as unknown as postgres.TransactionSql;

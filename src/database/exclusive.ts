@@ -8,7 +8,7 @@ const LOOK_MS = 1_000;
 /** Pauses grow to this, because what lasts for an hour must not delay uploads every few seconds. */
 const MAX_PAUSE_MS = 30_000;
 
-/** For the rest of the transaction. */
+/** Limits the time to wait for locks in the rest of the transaction. */
 export const limitLockWait = (sql: Tx) => sql`select set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`;
 
 export type ExclusiveOptions = {

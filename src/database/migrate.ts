@@ -80,14 +80,14 @@ export async function migrate(
   return isNew;
 }
 
-/** In a transaction: no other server migrates the database before its end. */
+/** Prevents migrations by other servers until the end of the transaction. */
 export async function lockMigrations(sql: Tx): Promise<void> {
   await sql`set local lock_timeout = 0`;
   await sql`set local statement_timeout = 0`;
   await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`;
 }
 
-/** In a transaction that has locked migrations: brings the database to schema `version`, at most the newest one. */
+/** Migrates the database to schema `version`, at most the newest one, in a transaction that has locked migrations. */
 export async function migrateTo(sql: Tx, version: number): Promise<void> {
   const files = await migrationFiles();
   for (let done = await prepare(sql); done < version; done++) await apply(sql, files, done);

@@ -22,7 +22,7 @@ export type Watch = {
 export type Signals = {
   /** Watches all of these; to be ended by who began it. */
   watch(things: readonly (readonly [topic: Topic, id: string])[]): Watch;
-  /** Within this server. */
+  /** Notifies watches within this server only. */
   tell(topic: Topic, id: string): void;
   /** Sends everybody who waits home, for the drain. */
   close(): void;

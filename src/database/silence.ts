@@ -7,7 +7,7 @@ export type WatchedSession = {
   /** The process id of its backend, as reported by PostgreSQL. */
   readonly pid: number;
   readonly owes: "statement" | "probe" | null;
-  /** When something was last received or, if that is later, when the session began to owe an answer. */
+  /** When something was last received, or if later, when the session began to owe an answer. */
   readonly heardAt: number;
   /** Number of bytes sent since then. */
   readonly sentBytes: number;
@@ -64,7 +64,7 @@ export const sessionsOf = (sql: Sql): WatchedSession[] =>
   (sql as unknown as { sessions(): WatchedSession[] }).sessions();
 
 export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAfterMs = 3_000 }: SilenceOptions) {
-  /** When PostgreSQL said that a session was working. */
+  /** When PostgreSQL last reported that a session was working. */
   const foundWorking = new WeakMap<WatchedSession, number>();
   let isLooking = false;
   let lastEndedAt = -Infinity;

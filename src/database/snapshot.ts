@@ -1,4 +1,4 @@
-/** One consistent view of the whole database for as long as a backup takes, and the lock by which others know of it. */
+/** Reads a consistent snapshot of the whole database while a backup runs, and holds the lock that announces the backup. */
 
 import { type Database, isTimeout, type Sql, type Tx } from "./connect.ts";
 import { BACKUP_LOCK, MIGRATION_LOCK } from "./locks.ts";
@@ -57,7 +57,7 @@ async function takeBackupLock(sql: Tx): Promise<void> {
   }
 }
 
-/** In a transaction: returns whether no backup is running. None begins reading before the end of the transaction. */
+/** Returns whether no backup is running. None begins before the end of the transaction. */
 export const lockAgainstBackup = async (sql: Tx): Promise<boolean> => {
   const [row] = await sql<{ held: boolean }[]>`select pg_try_advisory_xact_lock_shared(${BACKUP_LOCK}) as held`;
   return row!.held;

@@ -97,7 +97,7 @@ function watched({ open, patienceMs = PROBE_TIMEOUT_MS }: WatchedPoolOptions, { 
 
 export type WatchedPool = ReturnType<typeof watched>;
 
-/** For single statements. */
+/** Creates a pool for single statements. */
 export const createWatchedPool = (options: WatchedPoolOptions): WatchedPool =>
   watched(options, { probe: statementProbe, isFull: () => false, onReplaced: () => {} });
 
@@ -142,7 +142,7 @@ export class RolledBack extends Error {
   }
 }
 
-/** For transactions, `size` of them at a time. One that waits in a pool when it is replaced begins in the new one. */
+/** Creates a pool for `size` concurrent transactions. Transactions that wait while it is replaced begin in the new one. */
 export function createTransactions(options: WatchedPoolOptions, size: number) {
   const waiting = new Set<() => void>();
   let pool = { inside: 0, progressed: performance.now() };

@@ -10,7 +10,7 @@ import { type HistoryFile, listFiles } from "./files.ts";
 export type DateSource = "report" | "name" | "mtime";
 
 export type FolderOptions = {
-  /** In order of preference. */
+  /** Sources of dates in order of preference. */
   dates: readonly DateSource[];
   /** The offset of times that state none, in minutes ahead of UTC. */
   offsetMinutes: number;

@@ -5,9 +5,12 @@ export type Cookie = {
   name: string;
   /** Returns the value in a Cookie header. Undefined if there is none, or if there are several, of which another site has set one. */
   read(header: string | null): string | undefined;
-  /** For Set-Cookie. The value must be of characters that cookies may hold; `seconds` undefined: until the browser ends. */
+  /**
+   * Returns a value for Set-Cookie. `value` must only contain characters that cookies allow; without `seconds` it lasts as long as the
+   * browser session.
+   */
   write(value: string, seconds?: number): string;
-  /** For Set-Cookie: it is gone. */
+  /** Returns a value for Set-Cookie that deletes the cookie. */
   clear(): string;
 };
 

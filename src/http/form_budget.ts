@@ -7,7 +7,7 @@ const MEBIBYTE = 1_048_576;
 export type FormLimits = {
   maxBytes: number;
   maxSeconds: number;
-  /** For all forms of the kind that are being received. */
+  /** Maximum bytes of all forms of the kind that are being received. */
   totalBytes: number;
   /** The part of `totalBytes` that one sender may hold. */
   share: number;

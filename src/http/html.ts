@@ -11,7 +11,7 @@ export class Html {
   }
 }
 
-/** Everything that an element may contain; null, undefined, false and true are nothing. */
+/** The contents of an element; null, undefined, false and true are empty. */
 export type Piece = Html | string | number | boolean | null | undefined | readonly Piece[];
 
 /** A path of this server, from its root. */
@@ -39,7 +39,7 @@ export function render(piece: Piece): string {
   return typeof piece === "number" ? String(piece) : "";
 }
 
-/** Only for markup of our own: the text is not escaped. */
+/** Inserts our own markup without escaping. */
 export const raw = (text: string): Html => new Html(text);
 
 /** Returns an untrusted address if it is safe as a link: only http and https are. */

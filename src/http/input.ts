@@ -58,7 +58,7 @@ function isFlat(input: unknown): boolean {
   return true;
 }
 
-/** An object or a list within an input, and the way to it, which is only written out for a message. */
+/** An object or a list within an input, and its path, which is only formatted for messages. */
 type Inner = { value: object; name: string; within: Inner | undefined };
 
 function pathOf({ name, within }: Inner): string {

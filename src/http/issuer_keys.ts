@@ -14,7 +14,7 @@ export type IssuerKeysOptions = {
 };
 
 const CACHED_MS = 60 * 60_000;
-/** For a token with an unknown key the keys are read again, but not sooner than this after the last time. */
+/** Minimum time between readings of the keys, which a token with an unknown key causes. */
 const REREAD_MS = 60_000;
 /** A failure is kept, so that requests do not queue for an issuer that is away. */
 const FAILURE_MS = 10_000;
@@ -26,7 +26,7 @@ type Entry = {
   readAt: number;
   keySet: Promise<unknown>;
   hasFailed: boolean;
-  /** When the keys were last asked for, successfully or not. */
+  /** When the keys were last requested, successfully or not. */
   askedAt: number;
   /** Unless it has failed. Until it is done `keySet` remains in use. */
   rereading: Promise<unknown> | undefined;

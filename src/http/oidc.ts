@@ -13,7 +13,7 @@ export type OidcOptions = {
   issuer: string;
   clientId: string;
   clientSecret: string;
-  /** Where the provider sends people back to. */
+  /** The address that the provider sends people back to. */
   redirectUri: string;
   /** For hosts that only the provider names. */
   outbound: Outbound;
@@ -92,7 +92,7 @@ export function createOidc(options: OidcOptions) {
     });
   }
 
-  /** One question at a time for all who ask meanwhile; a failure is not remembered. */
+  /** Fetches the configuration. Concurrent callers share one request; a failure is not cached. */
   function getConfiguration(): Promise<openid.Configuration> {
     if (known && clock() - known.at < CACHED_MS) return known.value;
     const fresh = { at: clock(), value: discover() };

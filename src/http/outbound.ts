@@ -6,7 +6,7 @@ import { createAddressList } from "./address.ts";
 import { describeConnectionFailure, PROXY_REFUSED } from "./connection_failure.ts";
 import { areFree } from "./descriptors.ts";
 
-/** Everything that is not the public internet: IANA's special-purpose registries, and multicast. */
+/** All addresses outside of the public internet: IANA's special-purpose registries, and multicast. */
 const PRIVATE = createAddressList([
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
   ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
@@ -29,7 +29,7 @@ export type OutboundRequest = {
   body?: string;
   /** Maximum bytes of the answer that are read. Default 64 KiB. */
   maxBytes?: number;
-  /** Less than the usual 15 s. */
+  /** A timeout shorter than the default of 15 s. */
   timeoutMs?: number;
 };
 

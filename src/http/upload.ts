@@ -19,7 +19,7 @@ const baseName = (name: string) => name.split(/[/\\]/).pop()!.slice(0, 200);
 
 export const isForm = (contentType: string): boolean => /^multipart\//i.test(contentType);
 
-/** By the first bytes: gzip or zstd, which may be small and become large. */
+/** Whether the first bytes are of gzip or zstd, which may expand considerably. */
 export const isPacked = (bytes: Uint8Array): boolean =>
   (bytes[0] === 0x1f && bytes[1] === 0x8b) || (bytes[0] === 0x28 && bytes[1] === 0xb5);
 

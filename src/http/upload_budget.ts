@@ -10,7 +10,7 @@ const KEY_SHARE = 1 / 2;
 /** While others wait, a large body must bring MIN_BYTES within CHECK_MS, or it is evicted. */
 const MIN_BYTES = 655_360;
 const CHECK_MS = 10_000;
-/** More would hold their connections, and what those have received, for nothing. */
+/** Maximum number of waiting bodies. Further ones would only occupy connections and memory. */
 const MAX_WAITING = 256;
 
 /** A body that has to give way to others. */

@@ -7,7 +7,7 @@ import type { ListPage } from "../schema/page.ts";
 import type { BranchStateAnswer } from "../schema/state.ts";
 import type { ProjectApi } from "./tool.ts";
 
-/** At most one of them is there; none: the default branch. */
+/** At most one field is set; none: the default branch. */
 export type WhyQuery = {
   branch?: string | undefined;
   pullRequest?: string | undefined;

@@ -93,7 +93,7 @@ const readPlaywright: ToolReader = ({ name, classname, file, hostname }) => {
   return { suite: withProject(hostname, titles.suite), name: titles.name, file: file ?? classname };
 };
 
-/** By the name of the root element, which each reporter has a default for. */
+/** Readers by the name of the root element, which each reporter has a default for. */
 const TOOLS: Record<string, ToolReader> = {
   "vitest tests": readVitest,
   "jest tests": readJest,

@@ -199,14 +199,14 @@ function createTops() {
     },
     first: () => first,
     only: () => (count === 1 ? first! : null),
-    /** When the last of them ended; NaN when one does not say it. */
+    /** Returns when the last suite ended; NaN if one has no time. */
     end: () => end,
-    /** When the first of them began and the last one ended, as far as they say it. */
+    /** Returns when the first suite began and the last one ended, if known. */
     span: () => ({ from, to }),
   };
 }
 
-/** In the time zone of the machine, which nobody knows: it is compared with a report of the same machine. */
+/** Returns times in the unknown zone of the machine, to be compared only with reports of the same machine. */
 function toSpan(root: Node, tops: ReturnType<typeof createTops>): Pick<Report, "span"> {
   const { from, to } = tops.span();
   const began = localTime(root.attributes.timestamp) ?? from;

@@ -180,7 +180,7 @@ export function oddWords({ attributes, children }: Node): string[] {
   return words;
 }
 
-/** By its type (JUnit's TestTimedOutException), or by the words of node, Playwright, Vitest and Jest. */
+/** Whether a failure is a timeout, by its type (JUnit's TestTimedOutException), or by the message of node, Playwright, Vitest or Jest. */
 function isTimeout({ name, attributes: { type = "", message = "" } }: Node): boolean {
   return (
     localName(name) === "timeout" ||
@@ -230,7 +230,7 @@ const markedProperties = (output: string): [string, string][] =>
     return [key.trim(), value.join("=").trim()];
   });
 
-/** One more than is kept, so that there is a warning. */
+/** Returns one more than is kept, so that there is a warning. */
 export const markedAttachments = (output: string): WrittenAttachment[] =>
   marksIn(output, "ATTACHMENT", MAX_ATTACHMENTS + 1).map((path) => ({ path }));
 

@@ -14,7 +14,7 @@ type Test = { name: string; end: JsonObject | null; isSlow: boolean; attempts: n
 type Suite = {
   /** The name of the binary; "" if it is unknown. */
   name: string;
-  /** In the order of their first events. */
+  /** Tests in the order of their first events. */
   tests: Test[];
   /** The tests that began and have not ended, by name. */
   running: Map<string, Test>;

@@ -78,7 +78,7 @@ function toFolders({ item: items }: JsonObject): Map<string, string[]> {
   return found;
 }
 
-/** By the execution that they belong to. */
+/** Groups failures by the execution that they belong to. */
 function groupFailures(failures: JsonObject[]): Map<string, JsonObject[]> {
   const groups = new Map<string, JsonObject[]>();
   for (const failure of failures) {

@@ -49,7 +49,7 @@ export type Reader = {
   recognise: (source: Source) => boolean;
   /** Whether a document without test cases, which nothing recognises, is of this format when `format` says so. */
   isEmpty?: (source: Source) => boolean;
-  /** One report from one file, or from all files of the format where each holds only one result. */
+  /** Reads one report from one file, or from all files of the format if each has only one result. */
   read: ((source: Source) => Report) | { together: (sources: Source[]) => Report };
 };
 
@@ -283,7 +283,7 @@ export const READERS: Reader[] = [
   },
 ];
 
-/** For a reader that needs the document as one, and refuses what is broken. */
+/** For readers that need the whole document, and refuse a broken one. */
 const wholly = (read: (root: Bun.XML.Node) => Report): XmlReading<Report> => ({
   whole: null,
   read: (parts) => read([...parts][0]!.root),

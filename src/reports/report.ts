@@ -99,7 +99,7 @@ export type Report = {
   /** The report's own duration, else null; the sum of the cases is the fallback and not computed here. */
   durationMs: number | null;
   completedAt: Date | null;
-  /** When its tests ran, by its own clock: only to be compared with another report of the same upload. Absent: it does not say. */
+  /** When its tests ran, by its own clock, to be compared only with other reports of the same upload. Absent: unknown. */
   span?: { from: number; to: number };
   context: ReportContext;
   /** Files that the report names outside of test cases; absent where there are none. */

@@ -6,7 +6,7 @@ const keyOf = ({ suite, name, file }: ReportedCase): string => `${suite}\0${name
 
 const hasRun = ({ status }: ReportedCase): boolean => status !== "skipped";
 
-/** When the tests of a report ran, where it says so. */
+/** Returns when the tests of a report ran, if known. */
 function spanOf({ span, completedAt, durationMs }: Report): Report["span"] {
   if (span || completedAt === null || durationMs === null) return span;
   return { from: completedAt.getTime() - durationMs, to: completedAt.getTime() };

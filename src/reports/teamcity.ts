@@ -46,9 +46,9 @@ type Test = {
 type Build = {
   flows: Map<string, Flow>;
   tests: Test[];
-  /** By flow and name. */
+  /** Open tests by flow and name. */
   open: Map<string, Test>;
-  /** By suite and name, while failed tests are run again. */
+  /** Tests by suite and name while failed tests are retried. */
   retried: Map<string, Test> | null;
   suites: number;
   declared: number | null;

@@ -67,7 +67,7 @@ export function clean(text: string): string {
   return isStorable(plain) ? plain : toStorable(plain);
 }
 
-/** At most `max` UTF-16 units, without splitting a surrogate pair. */
+/** Truncates to `max` UTF-16 units, without splitting a surrogate pair. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;
   const last = text.charCodeAt(max - 1);
@@ -76,13 +76,13 @@ export function cut(text: string, max: number): string {
 
 const encoder = new TextEncoder();
 
-/** At most `max` bytes of UTF-8. */
+/** Truncates to `max` bytes of UTF-8. */
 function cutBytes(text: string, max: number): string {
   const { read } = encoder.encodeInto(text, new Uint8Array(max));
   return read === text.length ? text : text.slice(0, read);
 }
 
-/** An attachment as a report writes it; "" and null are "it does not say". */
+/** An attachment as a report writes it; "" and null are unknown. */
 export type WrittenAttachment = {
   name?: string | undefined;
   path?: string | null | undefined;
@@ -132,7 +132,7 @@ export function createCutter() {
   };
   return {
     cut: shorten,
-    /** An empty text is a text that the report does not give. */
+    /** An empty text counts as unknown. */
     cutOrNull: (kind: TextKind, text: string | null): string | null => (text ? shorten(kind, text) : null),
     /** `null` when there are none. */
     properties(pairs: [string, string][]): Record<string, string> | null {
@@ -166,7 +166,10 @@ export function createCutter() {
       }
       return kept.length > 0 ? kept : undefined;
     },
-    /** For every test case: the collector alone lets the process grow to several times what a large report needs. */
+    /**
+     * Counts a test case and checks the memory, because the garbage collector alone lets the process grow to several times what a large
+     * report needs.
+     */
     countCase(): void {
       if (++cases % CASES_PER_MEMORY_CHECK !== 0) return;
       const size = process.memoryUsage.rss();

@@ -98,7 +98,7 @@ export function countComment(tally: SuiteTotals, comment: string): void {
   if (count !== undefined) tally.comments += Number(count);
 }
 
-/** When a suite inside has ended. */
+/** Adds the totals of an inner suite that has ended. */
 function countSuite(tally: SuiteTotals, inner: SuiteTotals): void {
   for (const key of ["tests", "failed", "skipped"] as const) tally.all[key] += inner.all[key];
   tally.items.tests++;

@@ -16,11 +16,11 @@ export type XmlDocument<Result> = {
 };
 
 export type XmlReading<Result> = {
-  /** When the document is broken, it is read up to the last such element that is whole; null: then it is refused. */
+  /** A broken document is read up to the last complete element of this name; null: it is refused. */
   whole: string | null;
   /** Whether elements of this name (without prefix) may be split over several parts. Undefined: there is one part. */
   isDivisible?: (name: string) => boolean;
-  /** Which elements, by their names without prefix, may be further roots; undefined: there is one root. */
+  /** Whether elements of this name (without prefix) may be further roots. Undefined: there is one root. */
   isRoot?: (name: string) => boolean;
   /** Default: MAX_LEVELS. */
   maxLevels?: number;
@@ -189,7 +189,7 @@ function isLarge(text: string, { characters, elements }: typeof SIZES.large): bo
   return text.length > characters || countElements(text, elements) > elements;
 }
 
-/** At most one more than `max`. */
+/** Counts elements up to `max` + 1. */
 function countElements(text: string, max: number): number {
   let count = 0;
   for (let at = text.indexOf("<"); at !== -1 && count <= max; at = text.indexOf("<", at + 1))
@@ -299,7 +299,7 @@ export function* divide(
 
 const [BANG, SLASH, QUESTION, GREATER, QUOTE, APOSTROPHE] = [0x21, 0x2f, 0x3f, 0x3e, 0x22, 0x27];
 
-/** Behind the tag that opens at `at`, or -1. */
+/** Returns the offset after the tag that opens at `at`, or -1. */
 function tagEnd(text: string, at: number): number {
   for (let here = at + 1; here < text.length; here++) {
     const code = text.charCodeAt(here);

@@ -88,7 +88,7 @@ export function missingConfirmations({ failing, passing }: Suspects, probes: rea
 
 export type CulpritVerdict =
   | { kind: "culprit"; index: number; chance: number }
-  /** Not the code of the range: the good commit fails too, the bad commit passes, or all commits fail since some round. */
+  /** The code of the range is not the cause: the good commit fails too, the bad commit passes, or all commits fail since some round. */
   | { kind: "environment"; reason: "good_fails" | "bad_passes" | "outage"; chance: number }
   /** `candidates`: the commits that may be the culprit. `no_result`: no probe can distinguish them. */
   | { kind: "undecided"; reason: "no_result" | "budget"; candidates: number[]; chance: number };

@@ -45,7 +45,7 @@ export function parseDotenv(text: string): { variables: DotenvLine[]; problems: 
   return { variables, problems };
 }
 
-/** Only in double quotes a backslash means anything. */
+/** Backslashes only have a meaning in double quotes. */
 function endOf(text: string, quote: string): number {
   for (let at = 0; at < text.length; at++) {
     if (text[at] === "\\" && quote === '"') at++;

@@ -1,4 +1,4 @@
-/** When an execution ends, and how. */
+/** Decides when an execution ends, and how. */
 
 import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
 import type { Verdict } from "../schema/fields.ts";
@@ -28,7 +28,7 @@ export const endWithoutLease = ({ attempt, leaseStatus }: { attempt: number; lea
 export const verdictAtEnd = (status: TaskStatus, verdict: Verdict | null): Verdict | null =>
   status === "incomplete" ? "failed" : verdict;
 
-/** By results alone: a task that never reported weighs more than one that failed, and nobody's silence is green. */
+/** Decides by results alone: a task that never reported weighs more than one that failed, and a missing report is never green. */
 export function byResults(tasks: readonly TaskState[]): "passed" | "failed" | "timed_out" {
   const silent = ({ status, attempt }: TaskState) => status === "timed_out" || (isOpen(status) && attempt === 0);
   if (tasks.length === 0 || tasks.some(silent)) return "timed_out";

@@ -61,7 +61,7 @@ const SERVICE_PORT =
   /^(?:22|25|53|389|465|587|636|1433|1521|2181|3306|3389|4222|5432|5672|6379|8086|9042|9092|9200|11211|15672|27017)$/;
 const portOf = (port: string | undefined): string => (port && SERVICE_PORT.test(port) ? `:${port}` : "");
 
-/** In the order in which they are tried: what holds others comes first. */
+/** Replacements in the order in which they are tried: patterns that contain others come first. */
 const VARYING: [RegExp, string | ((...match: string[]) => string)][] = [
   [/\x1b\[[0-9;]*m/g, ""],
   [/\beyJ[\w-]{5,2000}\.[\w-]{5,2000}\.[\w-]{0,2000}/g, "<id>"],
@@ -124,17 +124,17 @@ const TOKEN =
 
 const VERSION = /^v?\d+(?:\.\d+){2,}/;
 
-/** Behind these a number is the name of an error. */
+/** Text before a number that names an error. */
 const BEFORE_CODE =
   /(?:\b(?:exit(?:ed)?(?: with)?|code|errno|error|err|status|signal|sqlstate|winerror|curl:)["']?[ :=([#-]{0,3}|\berror \d{1,5} \(|sqlstate\[\w{5}\] \[)$/i;
 /** Compilers and databases call their errors so. */
 const CODE =
   /^(?:(?:AADSTS|BC|CA|CS|ERR|FS|HY|IDE|KB|LNK|MSB|NETSDK|NU|ORA|PGRST|PLS|RUF|SA|SP|TNS|TS|VB|CVE|RFC|SQL)-?\d{2,7}|[CEFPW]\d{3,5})$/;
 const SQLSTATE = /^[0-9A-Z]{5}$/;
-/** Behind these a number is the name of one of many. */
+/** Text before a number that identifies one of many objects. */
 const BEFORE_INSTANCE =
   /(?:\b(?:order|user|item|customer|account|product|invoice|article|tenant|row|line|column|record|page|index|offset|job|task|build|run|pid|process|thread|worker|shard|node|replica|partition|attempt|try|retry|request|session|message|ticket|entity|id|ids|key|no|number|seed|chunk|transaction|connection|fd|goroutine)s?["')]{0,2}[ :=([#]{0,3}|[#])$/i;
-/** Behind these a number with a point is a version. */
+/** Text before a number with a point that is a version. */
 const BEFORE_VERSION =
   /\b(?:version|node|python|java|jdk|go|ruby|php|rust|glibc|tls|ssl|postgres\w*|mysql|v)[ :=v]{0,3}$/i;
 
@@ -261,7 +261,7 @@ export function readFailure(failure: Failure): Read {
   return { ...placeOf(stack), type: type ?? typeInStack(stack) ?? (kind === "timeout" ? "Timeout" : null), rest };
 }
 
-/** By what the message says, whichever test it is: the one that holds across test cases. */
+/** Returns the fingerprint by the message, regardless of the test, so that it is the same across test cases. */
 export function fingerprint(failure: Failure, read = readFailure(failure)): Fingerprint {
   const { frames, test, message } = meaningOf(failure, read);
   // Whether a digit or a letter comes first in what was drawn is chance.
@@ -317,7 +317,7 @@ export function caseFingerprint(
   };
 }
 
-/** Everything that a test case known as flaky fails with. */
+/** The fingerprint of all failures of a test case that is known to be flaky. */
 export const flakyFingerprint = (failure: Failure & { testCase: number }): Fingerprint => ({
   kind: "flaky",
   digest: digestOf("flaky", String(failure.testCase)),

@@ -131,7 +131,7 @@ export function gateTask(mode: GateMode, task: GatedTask, missingPercent: number
 
 export type ExecutionDecision = {
   pass: boolean;
-  /** Everything that is expected has reported. */
+  /** Whether everything expected has reported. */
   final: boolean;
   /** Tasks that have not reported, of all tasks; null: only the end of the execution is missing, or nothing is. */
   unreported: { open: number; all: number } | null;

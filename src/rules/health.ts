@@ -69,7 +69,7 @@ export type CountedResult = { letter: string; durationMs: number | null };
 /** `before`: the letter that it replaces. */
 export type ChangedOutcome = CountedResult & { before: string | null };
 
-/** When a run is counted: what a clock that is ahead has dated is no later than that. */
+/** The time at which a run is counted. Completion times after it come from a clock that is ahead. */
 export type CountedAt = {
   now: string;
   /** Only for a run completed long ago: if the case has a result later than this, those of the run are history. */

@@ -53,7 +53,7 @@ export type Inheritance = {
   doubt: number;
   /** The next result after the base failed with this cause, and nothing later passes. */
   isNextBroken: boolean;
-  /** It fails with this cause on another line now, and nobody says which one the build is based on. */
+  /** Whether it currently fails with this cause on another line, if the line of the build is unknown. */
   isOnOtherLine: boolean;
   /** The last results of up to five other builds on the line within five days: failed with this cause, and passed. */
   siblings: { failed: number; passed: number };
@@ -74,7 +74,7 @@ export type FailedTestFacts = {
   failures: number;
   /** The lengths of rows of failures on the line: two or more. */
   episodes: readonly number[];
-  /** Further pull requests in which it failed, by itself or for their changes: with this cause, and with others. */
+  /** Number of other pull requests in which it failed, for any reason: with this cause, and with others. */
   pullRequests: { same: number; other: number };
   hasFailed: boolean;
   hasFailedForThis: boolean;
@@ -91,7 +91,7 @@ export type FailedTestFacts = {
 export type Sightings = {
   hits: number;
   results: number;
-  /** It hit three tests in two of them, or six in one. */
+  /** Whether it hit three tests in two of them, or six in one. */
   isSpread: boolean;
 };
 
@@ -108,7 +108,7 @@ export type FailedRun = {
 export type RunFacts = {
   /** The share of builds that were disturbed lately. */
   disturbed: number;
-  /** How many of the team's tests fail by themselves at which rate. */
+  /** The shares of the team's tests that are flaky, by rate. */
   rates: readonly RateShare[];
   run: FailedRun;
 };

@@ -10,7 +10,7 @@ export type Unit = {
   failures: readonly FailedTestFacts[];
   /** Whether it has failures of one cause in many files. */
   isMany: boolean;
-  /** It fails in a disturbed run as well. */
+  /** Whether it is inherited, and so also fails in a disturbed run. */
   isInherited: boolean;
   change: number;
   /** The weight of the change given that it breaks another test of the file. */

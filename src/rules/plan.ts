@@ -160,7 +160,7 @@ export type ShardPlan = {
 export const planPath = (executionId: string, taskSlug: string, { index, of }: Shard): string =>
   `/executions/${encodeURIComponent(executionId)}/test-runs/${encodeURIComponent(taskSlug)}/plan?shard=${index}/${of}`;
 
-/** Where a shard asks for its next files, below the project. */
+/** Returns the path where a shard requests its next files, below the project. */
 export const batchesPath = (executionId: string, taskSlug: string): string =>
   `/executions/${encodeURIComponent(executionId)}/test-runs/${encodeURIComponent(taskSlug)}/batches`;
 

@@ -38,7 +38,7 @@ export function cannot(reason: string): never {
   throw new CannotSelect(reason);
 }
 
-/** For the log of the task, which may be a terminal. */
+/** Quotes a text for the log of the task, which may be a terminal. */
 export const quote = (text: string) =>
   JSON.stringify((text.length > 100 ? `${text.slice(0, 100)}…` : text).replace(/[\x7f-\x9f\u2028\u2029]/g, " "));
 
@@ -70,7 +70,7 @@ export function toCases({ only, directory, exists }: RerunCases): Cases {
 /** A file is never taken for an option. */
 export const toFileWord = (file: string): string => quoted(toPathWord(file));
 
-/** Nothing can be put before a name that would be taken for an option, or for a file of arguments. */
+/** Refuses a name that would be taken for an option or for a file of arguments, because no prefix can prevent that. */
 export function toNameWord(name: string): string {
   if (/^[-@]/.test(name)) cannot(`the name ${quote(name)} would be taken for an option`);
   return quoted(name);

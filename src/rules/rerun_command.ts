@@ -20,7 +20,7 @@ import { TITLES, VAGUE, flatten, either, anchored, titles } from "./rerun_patter
 import { TEST_TOOLS } from "./rerun_tools.ts";
 import { toInsertion } from "./rerun_insertion.ts";
 
-/** In a template, beside the names of presets, which stand for the words that these would add. */
+/** Placeholders of a template, besides the names of presets, which stand for the words that the presets would add. */
 export const PLACEHOLDERS = ["files", "names", "pattern", "namePattern", "list"] as const;
 type Placeholder = (typeof PLACEHOLDERS)[number];
 

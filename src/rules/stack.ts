@@ -126,7 +126,7 @@ export type StackLine = { text: string; kind: "own" | "foreign" | "text" };
 /** Frames of runtimes that name no file. */
 const RUNTIME = /^\s*at (?:.{1,200} \()?(?:<anonymous>|native\b|(?:node|bun|internal|deno|ext):)/;
 
-/** At most 200 lines. */
+/** Returns at most 200 lines. */
 export function readStack(stack: string): StackLine[] {
   return stack.split("\n", MAX_LINES).map((text): StackLine => {
     if (text.length > 2_000) return { text, kind: "text" };

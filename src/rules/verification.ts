@@ -1,4 +1,4 @@
-/** When a verification has its answer, and how many more runs it begins. */
+/** Decides when a verification has its answer, and how many more runs it begins. */
 
 import type { VerificationStatus } from "../schema/verifications.ts";
 

@@ -13,7 +13,7 @@ export const isAtLeast = (actual: Role, needed: Role): boolean => ROLES.indexOf(
 
 const EXPECTED_EMAIL = "expected an e-mail address";
 
-/** In the one spelling in which addresses are compared: lower case. */
+/** An address in the only spelling that is compared: lower case. */
 export const email = v.pipe(
   v.string(EXPECTED_EMAIL),
   v.transform((value) => value.trim().normalize("NFC").toLowerCase()),

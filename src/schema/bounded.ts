@@ -22,7 +22,7 @@ function sizeFirst<const Schema extends v.GenericSchema>(
   return { ...schema, "~run": run };
 }
 
-/** For valibot a list is an object as well, and a long one would be taken apart into its names. */
+/** valibot accepts a list as an object, and would split a long one into its indexes. */
 function withoutLists<const Schema extends v.GenericSchema>(schema: Schema): Schema {
   const validate = schema["~run"].bind(schema);
   const run: Run = (dataset, config) =>

@@ -120,9 +120,9 @@ export type EventData = {
     redTaskCount?: number;
     /** Why it is red beside its failing tests, in one line. */
     reason?: string;
-    /** In execution.failed: those of its tasks that are red on its branch by their newest results; at most 100. */
+    /** Only in execution.failed: its tasks that are red on its branch by their newest results; at most 100. */
     redTasks?: string[];
-    /** In execution.recovered: tasks of its branch that are red all the same; at most 20. */
+    /** Only in execution.recovered: tasks of its branch that are still red; at most 20. */
     stillRed?: string[];
   } & Partial<CountsData & BlameCounts & { outage: true }>;
   testRun?: CountsData &
@@ -135,7 +135,7 @@ export type EventData = {
       reason?: string;
     };
   bugReport?: BugReportData;
-  /** Only failures of quarantined tests belong to the bug: no message is sent. */
+  /** Whether only failures of quarantined tests belong to the bug, so that no message is sent. */
   quarantined?: true;
   culprit?: CulpritData;
   testCase?: TestCaseData;

@@ -18,7 +18,7 @@ export type OddsEvidence = {
   /** Failures in results of other builds, and those results. */
   failed: number;
   results: number;
-  /** None of those failures has this message. */
+  /** Whether none of those failures has this message. */
   isNewMessage: boolean;
   /** Failures in a row on this branch, this one included. */
   inARow: number;

@@ -201,7 +201,7 @@ export const shard = v.pipe(
 );
 export type Shard = v.InferOutput<typeof shard>;
 
-/** For a list of texts: each of them once. Names the one that comes again, by its place. */
+/** Refuses duplicates in a list of texts, and names the position of the first one. */
 export const distinct = <Item = string>(expected: string, nameOf: (item: Item) => string = String) =>
   v.rawCheck<Item[]>(({ dataset, addIssue }) => {
     if (!dataset.typed) return;
@@ -241,7 +241,7 @@ export const caseStatus = described(
 );
 export type CaseStatus = v.InferOutput<typeof caseStatus>;
 
-/** Only there on sample data. */
+/** Present only on sample data. */
 export const sample = described(v.optional(v.literal(true)), "Present only on sample data");
 
 /** Failed as soon as one failure counts. */

@@ -89,7 +89,7 @@ export const pipeline = {
   ),
 };
 
-/** An engine that is to run the tasks of an execution, and reports to it. */
+/** The CI system that runs the tasks of an execution, and reports to it. */
 export const dispatch = v.strictObject({
   integrationId: described(uuid, "An integration of the project's team that can start pipelines: github or gitlab"),
   ...pipeline,

@@ -46,7 +46,7 @@ export type LivePage = {
 export type LiveTask = Omit<Task, "missingShards">;
 export type LiveExecution = Omit<Execution, "tasks" | "url" | "sample">;
 
-/** An execution as last read, and when each part of it changed, in the numbers of a counter. */
+/** An execution as last read, with counters of the last change of each part. */
 export type LiveState = {
   version: number;
   execution: LiveExecution;

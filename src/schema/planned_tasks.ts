@@ -73,7 +73,7 @@ export type GivenTask = v.InferOutput<typeof givenTask>;
 export const toPlannedTask = (task: GivenTask): PlannedTask =>
   typeof task === "string" ? { slug: task, shards: 1, labels: [] } : task;
 
-/** For a list of tasks: not too many shards. */
+/** Refuses a list of tasks with too many shards. */
 export const fewShards = <Task extends GivenTask>() =>
   v.check<Task[], string>(
     (tasks) => tasks.reduce((sum, task) => sum + toPlannedTask(task).shards, 0) <= MAX_SHARDS,

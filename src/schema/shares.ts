@@ -19,7 +19,7 @@ export type NewShare =
   | { kind: "badge"; shows: BadgeKind; branch: string | null };
 export type ShareKind = NewShare["kind"];
 
-/** One as it is listed: everything but its address. */
+/** A share in lists, without its address. */
 export type Share = {
   id: string;
   kind: ShareKind;

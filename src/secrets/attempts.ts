@@ -13,7 +13,7 @@ const WINDOW_MS = 10 * 60_000;
 const MAX_REVIEWS_PER_ADDRESS = 300;
 /** Wrong ones are forgotten after this time without any. */
 const FORGET_MS = 60 * 60_000;
-/** Beyond it the oldest are forgotten: memory is bounded whatever comes. */
+/** Maximum number of remembered entries, so that memory is bounded. The oldest are dropped. */
 const MAX_REMEMBERED = 50_000;
 
 type Tries = { count: number; last: number };

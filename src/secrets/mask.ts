@@ -18,7 +18,7 @@ const BYTES_BETWEEN_YIELDS = 262_144;
 export type Mask = {
   /** Masks a whole text of UTF-8; yields to the event loop. Returns the same bytes if there are no secrets. */
   bytes(bytes: Uint8Array): Promise<Uint8Array>;
-  /** For short texts: does not yield. */
+  /** Masks a short text without yielding. */
   text(text: string): string;
   /** Masks a text that arrives in chunks: an end that may be the beginning of a secret is kept until the next chunk. */
   stream(): { push(bytes: Uint8Array): Uint8Array; end(): Uint8Array };
@@ -144,7 +144,7 @@ function cut(form: string): string[] {
 type Search = ReturnType<typeof createSearch>;
 
 function createSearch(pieces: ReadonlySet<string>) {
-  /** By the first two bytes of a text, the first one low: a bit for each length of the pieces that begin with them. */
+  /** A bit per length of the pieces, indexed by the first two bytes of a text, the first one low. */
   const lengths = new Uint32Array(65_536);
   for (const piece of pieces) lengths[piece.charCodeAt(0) | (piece.charCodeAt(1) << 8)]! |= 1 << (piece.length - 1);
   const sorted = [...pieces].sort();

@@ -51,7 +51,7 @@ async function findCheckRun({ http, headers, repository }: Access, { id, notice,
   return typeof runId === "number" ? { runId, count: Number(at(run, "output", "annotations_count")) || 0 } : undefined;
 }
 
-/** One check run for each delivery: GitHub shows the newest of a name. */
+/** Creates one check run per delivery; GitHub shows the newest of a name. */
 export async function createCheckRun(access: Access, job: Job): Promise<Outcome> {
   const { http, headers, repository, judge } = access;
   const { notice, options, annotations = [], now } = job;

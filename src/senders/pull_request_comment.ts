@@ -103,7 +103,7 @@ function originLine({ url, buildUrl, commit, queue, durationMs, baseline }: Pull
   return parts.filter(Boolean).join(" · ");
 }
 
-/** At most 65,535 characters; folded where all is well, so that it takes one line. */
+/** Renders at most 65,535 characters. If everything is fine the details are folded, so that the comment takes one line. */
 export function renderComment(state: PullRequestState, projectId: string): string {
   const { projectName, headline, rerun, isGood } = state;
   const title = `${code(shorten(projectName, MAX_TITLE_CHARACTERS))}: ${code(shorten(headline, 500))}${rerun === null ? "" : `, ${rerun}`}`;

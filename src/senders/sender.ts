@@ -23,9 +23,9 @@ export type ActionOptions = {
 export type CommentJob = {
   /** The id of the comment at the code host. Null: it is not known, or there is no comment yet. */
   id: string | null;
-  /** When it was first asked for; null: there can be none. ISO 8601. */
+  /** When it was first requested, in ISO 8601; null: there can be no comment yet. */
   since: string | null;
-  /** How its body begins, and that of no other comment of the author. */
+  /** The beginning of its body, which no other comment of the author has. */
   marker: string;
   body: string;
   /** The comment belongs to the merged pull request that contains this commit. Undefined: to that of the notification. */
@@ -109,7 +109,7 @@ export function retryAfter({ headers }: OutboundAnswer, now: Date): number | und
   return Number.isFinite(ms) && ms > 0 ? ms : undefined;
 }
 
-/** For services that say in the status what they think; `says` finds the reason in the answer. */
+/** Judges answers of services that use the status code; `says` extracts the reason from the answer. */
 export function judge(
   answer: OutboundAnswer,
   ok: boolean,
@@ -161,7 +161,7 @@ function sayMessage(body: unknown): string | undefined {
   return said.map((part) => (typeof part === "string" ? part : JSON.stringify(part))).join(": ") || undefined;
 }
 
-/** At most `max` UTF-16 units, with an ellipsis where something was cut. */
+/** Truncates to `max` UTF-16 units, with an ellipsis. */
 export function shorten(text: string, max: number): string {
   return text.length <= max
     ? text
@@ -177,7 +177,7 @@ export const oneLine = (text: string): string =>
     .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
     .trim();
 
-/** In a fence that the text cannot close, so that nothing in it is a mention, a command or a link. */
+/** Puts lines in a fence that they cannot close, so that they contain no mention, command or link. */
 function fence(lines: readonly string[]): string {
   const text = lines.map(oneLine).join("\n");
   const ticks = "`".repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)));

@@ -7,10 +7,10 @@ import type { Notification } from "../schema/notifications.ts";
 const unlink = (text: string): string =>
   text.replaceAll("://", ":\u200b//").replace(/\b(?:mailto:|www\.)/gi, "$&\u200b");
 
-/** In the label of a link, where Slack has no other way to take a mark literally. */
+/** Removes marks in the label of a link, where Slack has no escape for them. */
 const unmark = (text: string): string => text.replace(/[*_~`]/g, "\u200b$&");
 
-/** Otherwise a test named <!channel> would page everybody. Cut before, so that no entity is cut in two. */
+/** Escapes text, because a test named <!channel> would otherwise notify everyone. Truncates first, so that no entity is split. */
 const escape = (text: string, max: number): string => {
   const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
   for (let length = max; ; length -= Math.ceil(length / 10)) {

@@ -36,7 +36,7 @@ export type CompositionOptions = {
   streamLimits?: Partial<StreamLimits> | undefined;
   /** How pages identify the visitor; default: by the session cookie. */
   visitors?: AppOptions["visitors"] | undefined;
-  /** How people sign in at the server with this public address; default: as the configuration says. */
+  /** Creates the sign-in for the server with this public address; default: as configured. */
   signIn?: ((publicUrl: string) => AppOptions["signIn"]) | undefined;
   clock?: AppOptions["clock"] | undefined;
 };

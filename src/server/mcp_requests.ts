@@ -105,7 +105,7 @@ export function createMcpRequests({ publicUrl }: McpOptions, { readAddress, reco
   };
 }
 
-/** In the shape of every error, with a status of the protocol. */
+/** Returns an error in the shape of all errors, with a status of the protocol. */
 const refusal = (status: number, code: string, message: string, headers: Record<string, string> = {}): Reply =>
   new Reply(status, JSON.stringify({ error: { code, message } }), "application/json", headers);
 

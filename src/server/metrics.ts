@@ -39,7 +39,7 @@ export type CountedUpload = {
   outcome: "accepted" | "warned" | "repeated" | "refused" | "unauthorized";
   /** The format of the report, if it was read. */
   format: string | undefined;
-  /** In the report; none where nothing was added. */
+  /** Number of cases in the report; none if nothing was added. */
   cases: number;
   /** The size as sent. */
   bytes: number;
@@ -51,7 +51,7 @@ export type MetricsOptions = {
   database: Pick<Database, "load">;
   /** Undefined: the database did not answer in time. */
   gauges: () => Promise<GaugesHere | undefined>;
-  /** By the name that they have in the metrics. */
+  /** Directories by their name in the metrics. */
   directories?: Record<string, string>;
 };
 
@@ -190,7 +190,7 @@ export function createMetrics({ database, gauges, directories = {} }: MetricsOpt
 
     notesDropped: (count: number) => void (dropped.value += count),
 
-    /** Everything, in the text format of Prometheus; without what only the database knows when it does not answer. */
+    /** Returns all metrics in the text format of Prometheus, without those of the database if it does not answer. */
     async exposition(): Promise<string> {
       return writeExposition([...own, ...databaseFamilies(await gauges())]);
     },

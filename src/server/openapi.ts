@@ -127,7 +127,7 @@ const FAMILIES: Record<string, string> = {
   undefined: "projects",
 };
 
-/** By the first part of the path below the project or team; what is below a test run is of test runs, or of those who run it. */
+/** Returns the tag by the first part of the path below the project or team; paths below a test run belong to test runs, or to runners. */
 function tagOf(path: string): string {
   if (/\/(?:plan|batches|leases)$/.test(path)) return "runners";
   if (path.endsWith("/attachments")) return "attachments";
@@ -215,7 +215,7 @@ const LAST_EVENT_ID = {
 
 const content = (schema: Json, type = "application/json") => ({ [type]: { schema } });
 
-/** By the codes of errors: which response it is, and when it is answered. */
+/** The name and the occasion of the response for each error code. */
 const ERRORS: Record<keyof typeof STATUS, [name: string, when: string]> = {
   VALIDATION_ERROR: [
     "Invalid",

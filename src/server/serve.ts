@@ -17,7 +17,7 @@ const OWN_DESCRIPTORS = 50;
 const SENSIBLE_DESCRIPTORS = 1_024;
 /** Maximum time that a stopping server waits for records whose loss is acceptable. */
 const LAST_NOTES_MS = 1_000;
-/** As long as requests are given. A statement that takes longer ends with its connection when the database is closed. */
+/** Equal to the time that requests get. A statement that takes longer ends with its connection when the database is closed. */
 const DRAIN_MS = 30_000;
 
 /** A stream holds its connection: most of the descriptors are for others. */

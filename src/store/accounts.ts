@@ -18,7 +18,7 @@ const columns = (sql: Sql) => sql`
 export const selectAnyAccount = async (sql: Sql): Promise<boolean> =>
   (await sql`select from account limit 1`).length === 1;
 
-/** In a transaction: nobody else makes an account before its end. */
+/** Prevents the creation of accounts until the end of the transaction. */
 export const lockAccounts = (sql: Tx) => sql`lock table account in share row exclusive mode`;
 
 export const selectAccount = async (sql: Sql, id: string): Promise<Account | undefined> => {
@@ -31,20 +31,20 @@ export const selectAccountByEmail = async (sql: Sql, email: string): Promise<Acc
   return account;
 };
 
-/** In a transaction: as it is, and it stays so until the end of the transaction. */
+/** Returns and locks an account until the end of the transaction. */
 export const lockAccount = async (sql: Tx, id: string): Promise<Account | undefined> => {
   const [account] = await sql<Account[]>`select ${columns(sql)} from account where id = ${id} for no key update`;
   return account;
 };
 
-/** In a transaction: the same, by its address. */
+/** Returns and locks an account by its address. */
 export const lockAccountByEmail = async (sql: Tx, email: string): Promise<Account | undefined> => {
   const [account] = await sql<Account[]>`
     select ${columns(sql)} from account where lower(email) = lower(${email}) for no key update`;
   return account;
 };
 
-/** In a transaction: whether the password is still this one, and it stays so; others may look at the same time. */
+/** Whether the password is still this one; it does not change until the end of the transaction. The lock is shared. */
 export const lockPasswordHash = async (sql: Tx, id: string, passwordHash: string): Promise<boolean> =>
   (await sql`select from account where id = ${id} and password_hash = ${passwordHash} for share`).length === 1;
 
@@ -88,7 +88,7 @@ export const updateIdentity = async (sql: Tx, id: string, { issuer, subject }: O
       where id = ${id} and oidc_subject is null returning id`
   ).length === 1;
 
-/** In a transaction: whose members change one after the other. Answers the team's name; undefined: no such team. */
+/** Locks the members of a team and returns its name; undefined if there is no such team. */
 export const lockTeamForMembers = async (sql: Tx, teamId: string): Promise<string | undefined> => {
   const [team] = await sql<{ name: string }[]>`select name from team where id = ${teamId} for update`;
   return team?.name;
@@ -183,7 +183,7 @@ export const selectInvitation = async (sql: Sql, digest: string): Promise<OpenIn
   return invitation;
 };
 
-/** In a transaction: the same, and nobody else uses it before the end of the transaction. */
+/** Returns and locks an invitation until the end of the transaction. */
 export const lockInvitation = async (sql: Tx, digest: string): Promise<OpenInvitation | undefined> => {
   const [invitation] = await sql<OpenInvitation[]>`${openInvitation(sql, digest)} for no key update of i`;
   return invitation;

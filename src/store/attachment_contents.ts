@@ -1,4 +1,4 @@
-/** Which content of attachments the store has, and which of it nobody needs any more. */
+/** The content of attachments in the store, and content that is no longer needed. */
 
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { deletePortion } from "../database/delete_portion.ts";

@@ -41,7 +41,7 @@ export const selectAutomation = async (sql: Sql, teamId: string, id: string): Pr
   return row;
 };
 
-/** In a transaction: nobody else changes it until the end. */
+/** Returns and locks an automation until the end of the transaction. */
 export const lockAutomation = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
   (await sql`select from automation where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
 
@@ -77,7 +77,7 @@ export const deleteAutomation = async (sql: Sql, teamId: string, id: string): Pr
   (await sql<{ name: string }[]>`delete from automation where team_id = ${teamId} and id = ${id} returning name`)[0]
     ?.name;
 
-/** In a transaction: those that wait for an event and have not run for it, oldest first; none is deleted until the end. */
+/** Returns the automations that wait for an event and have not run for it, oldest first, and prevents their deletion. */
 export const selectAutomationsFor = (
   sql: Tx,
   { teamId, id, type }: { teamId: string; id: string; type: EventType },
@@ -91,7 +91,7 @@ export const selectAutomationsFor = (
 
 export type DueAutomation = AutomationRow & { teamId: string };
 
-/** In a transaction: a schedule whose time has come, locked; what another server is at is left to it. */
+/** Returns and locks a due schedule, skipping those that another server has locked. */
 export const lockDueAutomation = async (sql: Tx, now: string): Promise<DueAutomation | undefined> => {
   const [row] = await sql<DueAutomation[]>`
     select a.team_id as "teamId", ${columns(sql)} from automation a

@@ -1,4 +1,4 @@
-/** How the executions of the default branch ended, by day: days that are over are kept until something of them changes. */
+/** Daily figures of how executions of the default branch ended. Figures of past days are stored until something of the day changes. */
 
 import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { wallTimeOfRuns } from "./durations.ts";

@@ -141,7 +141,7 @@ export async function countCleanCases(
 }
 
 export type BugsOfCases = {
-  /** By their numbers those whose passes count towards the end of a bug. */
+  /** Numbers of the test cases whose passes may resolve a bug. */
   testCases: ReadonlySet<number>;
   /** Whether the transaction has the turn of `lockBugs`, if there are any. */
   areHeld: boolean;

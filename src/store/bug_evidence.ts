@@ -53,7 +53,7 @@ const MAX_COUNTED_OCCURRENCES = 5_000;
 
 export type OccurrenceDay = {
   bugId: string;
-  /** In UTC, such as 2026-01-31. */
+  /** The day in UTC, such as 2026-01-31. */
   day: string;
   failures: number;
   executions: number;

@@ -147,10 +147,10 @@ export type TrackedFailure = {
   kind: string | null;
   message: string | null;
   stack: string | null;
-  /** It failed for a cause outside of the code. */
+  /** Whether it failed for a cause outside of the code. */
   isIncident: boolean;
   isQuarantined: boolean;
-  /** Nothing explains it clearly: alone it opens no bug. */
+  /** Whether it is unclear: alone it opens no bug. */
   isUnclear: boolean;
   /** The infrastructure rule that it matches. */
   ruleId: string | null;

@@ -64,7 +64,7 @@ export type BugReportQuery = {
 /** `key` is what the list is sorted by, as a text of full precision. */
 export type BugReportRow = BugReport & { key: string };
 
-/** As in the indexes, greatest first; what never occurred comes last. */
+/** The order of the indexes, greatest first; bugs that never occurred come last. */
 const SORT_KEYS = {
   newest: { key: "b.number", type: "int" },
   occurrences: { key: "b.occurrences", type: "int" },
@@ -76,7 +76,7 @@ const SORT_KEYS = {
 const ENOUGH = [21, 101];
 const STATUSES: readonly BugStatus[] = ["open", "in_progress", "resolved", "ignored"];
 
-/** One row more than `limit`; equal keys stand newest first. */
+/** Returns one row more than `limit`; equal keys are sorted newest first. */
 export async function selectBugReports(sql: Sql, projectId: string, query: BugReportQuery): Promise<BugReportRow[]> {
   const { sort = "newest", after, limit } = query;
   const key = sql`${sql.unsafe(SORT_KEYS[sort].key)}`;
@@ -187,7 +187,7 @@ export const selectBugByNumber = async (
   return row;
 };
 
-/** How many are open, by severity. */
+/** Counts open bugs by severity. */
 export const countOpenBugs = (sql: Sql, projectId: string) => sql<
   { severity: Severity; open: number; regressed: number }[]
 >`
@@ -206,7 +206,7 @@ export type InsertBug = {
   now: string;
 };
 
-/** In a transaction that holds the lock. */
+/** Inserts a bug, in a transaction that holds the lock. */
 export async function insertBug(sql: Tx, projectId: string, bug: InsertBug): Promise<{ id: string; number: number }> {
   const id = Bun.randomUUIDv7();
   const [row] = await sql<{ number: number }[]>`
@@ -250,7 +250,7 @@ export async function updateStatus(sql: Tx, projectId: string, change: StatusCha
   await insertChange(sql, projectId, change);
 }
 
-/** In a transaction that holds the lock: all but the status. */
+/** Updates everything but the status, in a transaction that holds the lock. */
 export async function updateBugReport(
   sql: Tx,
   projectId: string,
@@ -275,7 +275,7 @@ export const setExternalUrl = (sql: Sql, projectId: string, id: string, url: str
   update bug_report set external_url = ${url}, updated_at = now()
   where project_id = ${projectId} and id = ${id} and external_url is null`;
 
-/** In a transaction that holds the lock: everything that `from` is known by becomes that of `into`. */
+/** Moves all fingerprints and cases of `from` to `into`, in a transaction that holds the lock. */
 export async function moveBug(
   sql: Tx,
   projectId: string,

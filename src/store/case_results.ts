@@ -163,7 +163,7 @@ export const insertDetails = (sql: Sql, projectId: Given, columns: DetailColumns
 const PORTION_CHARACTERS = 4_000_000;
 const PORTION_ROWS = 5_000;
 
-/** In portions, so that neither a parameter nor the server's memory grows with a report's output. */
+/** Yields portions, so that neither a parameter nor the server's memory grows with a report's output. */
 export function* portionsOfDetails(details: readonly RunDetail[]): Generator<RunDetail[]> {
   for (let start = 0; start < details.length;) {
     let end = start;
@@ -182,7 +182,7 @@ export type CaseResultQuery = {
   flaky?: boolean | undefined;
   /** Part of suite, name or file. */
   q?: string | undefined;
-  /** Only this one: its test_case.number. */
+  /** The test_case.number of the only case to read. */
   testCase?: number | undefined;
   /** The place of the page before: rank and test_case.number of its last result. */
   after?: string[] | undefined;

@@ -8,7 +8,7 @@ import { isTrustedBuild } from "./predicates.ts";
 export const beginsWith = (sql: Sql, start: Fragment): Fragment =>
   sql`lower(commit) ~>=~ ${start} and lower(commit) ~<~ (${start} || 'g')`;
 
-/** As `is_same_commit` has it, in words that the index of `lower(commit)` understands, whatever the plan is made for. */
+/** A condition equal to `is_same_commit`, written so that the index of `lower(commit)` serves it in every plan. */
 export function isCommit(sql: Sql, given: string): Fragment {
   const commit = given.toLowerCase();
   if (!/^[0-9a-f]{7,64}$/.test(commit)) return sql`commit is not null and lower(commit) = ${commit}`;

@@ -17,7 +17,7 @@ export type SearchedBug = {
   kinds: string[];
 };
 
-/** In a transaction that keeps others from starting a search of the bug. */
+/** Locks a bug, so that no other search of it starts before the end of the transaction. */
 export const lockSearchedBug = async (sql: Tx, projectId: string, id: string): Promise<SearchedBug | undefined> => {
   const [row] = await sql<SearchedBug[]>`
     select b.number, b.merged_into as "mergedInto", b.sample,

@@ -1,4 +1,4 @@
-/** Which executions are on the default branch of their project, and which runs are of a commit that it has left behind. */
+/** Conditions: executions on the default branch of their project, and runs of a commit that the branch has left behind. */
 
 import type { Given } from "../database/compose.ts";
 import type { Fragment, Sql } from "../database/connect.ts";

@@ -99,7 +99,7 @@ export const selectIsOverQuota = async (
   (await sql`select from delivery d where ${waiting(sql, teamId, integrationId)} offset ${count - 1} limit 1`)
     .length === 1;
 
-/** More are given up the next time: what a new one costs does not depend on how many wait. */
+/** Maximum number of deliveries dropped at once, so that the cost of a new one does not depend on how many wait. */
 const GIVE_UP_BATCH = 100;
 
 /**

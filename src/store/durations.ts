@@ -1,4 +1,4 @@
-/** How long executions took, from the times of their runs. */
+/** Expressions for the durations of executions, from the times of their runs. */
 
 import type { Fragment, Sql } from "../database/connect.ts";
 
@@ -16,6 +16,6 @@ export const wallTimeOfRuns = (sql: Sql, over: Fragment = sql``): Fragment => sq
       max(r.tests_started_at + least(r.duration_ms, ${MAX_MS}::bigint) * interval '1 millisecond') ${over} - min(r.tests_started_at) ${over}
     ) * 1000)::bigint)`;
 
-/** An aggregate over runs `r`, null without any: the sum over all tasks, shards and attempts. */
+/** An aggregate over runs `r`: the sum over all tasks, shards and attempts; null without runs. */
 export const machineTimeOfRuns = (sql: Sql, over: Fragment = sql``): Fragment =>
   sql`(sum(r.machine_ms) ${over})::bigint`;

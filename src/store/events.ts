@@ -25,7 +25,7 @@ import { firstOwnerOf, ownersJson, ownersOfBug } from "./owners.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { hasOwner, waitsForEvent } from "./predicates.ts";
 
-/** When automations look at it: never, where none waits for this type. */
+/** When automations handle the event; null if none waits for its type. */
 const due = (sql: Sql, teamId: Fragment, type: Fragment) => sql`
   case when exists (select from automation a where a.team_id = ${teamId} and ${waitsForEvent(sql, sql`a`, type)} and a.enabled)
     then ${thisMoment(sql)} end`;
@@ -38,7 +38,7 @@ export const insertEventRows = (sql: Sql, projectId: Given, rows: Given) => sql`
     "executionId" uuid)
   where p.id = ${projectId}`;
 
-/** In the order given. */
+/** Converts events to rows, in the given order. */
 export const toEventRows = (events: readonly NewEvent[]): string =>
   toRows(
     events.map(({ type, depth, data }) => {
@@ -95,7 +95,7 @@ export async function insertBugEvents(
     where p.id = ${projectId}`;
 }
 
-/** More cases than these turn in one run when something else is wrong; the catalogue shows them all. */
+/** Maximum number of events per run. If more cases change, something else is wrong; the catalogue shows them all. */
 const MAX_FLAKINESS_EVENTS = 100;
 
 /** An expression: the test case `c`, an alias, with its record `h`, as events have it. */
@@ -160,7 +160,7 @@ const columns = (sql: Sql) => sql`
   e.team_id as "teamId", e.id, e.project_id as "projectId", p.name as "projectName", p.default_branch as "defaultBranch",
   e.type, e.depth, e.data, e.occurred_at as "occurredAt", e.tries`;
 
-/** In a transaction: the oldest event that no automation has looked at, locked; what another server has is left to it. */
+/** Returns and locks the oldest event that automations have not handled, skipping those that another server has locked. */
 export const lockDueEvent = async (sql: Tx): Promise<EventRow | undefined> => {
   const [row] = await sql<EventRow[]>`
     select ${columns(sql)} from event e left join project p on p.team_id = e.team_id and p.id = e.project_id

@@ -24,7 +24,7 @@ export type ExecutionListFilter = {
   untrusted?: boolean | undefined;
   /** True: only probes; otherwise there are none. */
   probe?: boolean | undefined;
-  /** It has a run of this task. */
+  /** Only executions with a run of this task. */
   task_slug?: string | undefined;
   tag?: string[] | undefined;
   /** ISO 8601. */
@@ -33,15 +33,15 @@ export type ExecutionListFilter = {
   created_before?: string | undefined;
   /** A key, or the beginning of a commit. */
   q?: string | undefined;
-  /** An id: only older ones. */
+  /** An id: only older executions. */
   before?: string | undefined;
-  /** An id: only those from then on. */
+  /** An id: only this and newer executions. */
   from?: string | undefined;
   /** Reruns are left out. */
   buildsOnly?: boolean | undefined;
 };
 
-/** Behind every other: with a bound the index that is in the order of ids is the best one, whatever is known of the table. */
+/** The greatest id. With this bound the planner chooses the index in the order of ids, whatever the statistics are. */
 const NEWEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 /** Maximum number of executions with one key, or of one commit, that are searched. */
 const MAX_FOUND = 1_000;
@@ -100,7 +100,7 @@ function chosenIds(
     order by id desc limit ${limit + 1}`;
 }
 
-/** With the wall time of all its tasks, and the sum over tasks, shards and attempts. */
+/** An execution with the wall time of all its tasks, and the sum over tasks, shards and attempts. */
 export type TimedExecutionRow = ExecutionRow & {
   number: number;
   durationMs: number;
@@ -177,7 +177,7 @@ export const selectExecution = async (
 /** The fields that identify an execution to people. */
 export type ExecutionName = Pick<TimedExecutionRow, "id" | "key" | "number" | "branch" | "commit" | "createdAt">;
 
-/** By id; those that are gone are left out. */
+/** Returns names by id, without deleted executions. */
 export const selectExecutionNames = async (
   sql: Sql,
   projectId: string,
@@ -191,7 +191,7 @@ export const selectExecutionNames = async (
   return new Map(rows.map((row) => [row.id, row]));
 };
 
-/** More are not named. */
+/** Maximum number of reruns that are listed. */
 const MAX_RERUNS = 20;
 
 export type RerunRow = ExecutionName & Pick<ExecutionRow, "status">;
@@ -213,7 +213,7 @@ export const selectExecutions = async (
   return await selectWithTasks(sql, projectId, chosenIds(sql, projectId, filter, limit, tasks));
 };
 
-/** An execution as rows of pages show it: its tasks in sums. */
+/** An execution as a row of a page, with sums over its tasks. */
 export type ExecutionSummary = {
   id: string;
   key: string | null;
@@ -233,7 +233,7 @@ export type ExecutionSummary = {
   flaky: number;
   tasks: number;
   openTasks: number;
-  /** In the order of the tasks. */
+  /** Statuses in the order of the tasks. */
   taskStatuses: TaskStatus[];
   newFailures: number;
   unclearFailures: number;
@@ -248,10 +248,10 @@ export type ExecutionSummary = {
   completedAt: string | null;
   /** The outcome with its reruns; null: they have not changed it. */
   repeatedStatus: "passed" | "failed" | "timed_out" | null;
-  /** It repeats another one, and is no build of its own. */
+  /** Whether it repeats another execution, and is no build of its own. */
   isRerun: boolean;
   sample: boolean;
-  /** It comes from a fork or is a probe: it is shown, and counted nowhere. */
+  /** Whether it comes from a fork or is a probe: it is shown, but not counted. */
   untrusted: boolean;
   probe: boolean;
 };

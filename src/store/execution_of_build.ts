@@ -28,7 +28,7 @@ const MAX_NAMESAKES = 200;
 
 type GivenBuild = { key: Given; branch: Given; commit: Given; untrusted: Given; now: Given };
 
-/** Which have the key and are not too old at `now`. */
+/** Selects executions that have the key and are recent enough at `now`. */
 const haveKey = (
   sql: Sql,
   projectId: Given,
@@ -99,7 +99,7 @@ export type ExecutionMatch = {
   freshId: string;
   /** Locked; undefined: it is to be inserted. */
   execution: LockedExecution | undefined;
-  /** There is an execution, but it could not be locked: another transaction has it, or has deleted it. */
+  /** Whether the execution exists but could not be locked: another transaction has locked or deleted it. */
   isBusy: boolean;
   /** The upload does not name its commit, and several executions agree with it. */
   isUnclear: boolean;
@@ -284,5 +284,5 @@ export const lockExecutionOfBuild = async (
 /** The holder of this lock is the only one that can begin an execution with the key. */
 export const lockOfKey = (projectId: string, key: string): AdvisoryLock => ["execution", `${projectId} ${key}`];
 
-/** Until the end of the transaction nobody else begins an execution with this key. */
+/** Locks the key until the end of the transaction, so that no other execution with it begins. */
 export const lockExecutionKey = (sql: Tx, projectId: string, key: string) => takeLock(sql, lockOfKey(projectId, key));

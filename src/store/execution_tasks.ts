@@ -15,7 +15,7 @@ export type TaskRow = {
   slug: string;
   status: TaskStatus;
   attempt: number;
-  /** As announced. */
+  /** The announced number of shards. */
   shards: number;
   /** Shards that uploads have named. */
   namedShards: number[];
@@ -37,7 +37,7 @@ export type TaskRow = {
   flaws: Flaws | null;
   /** The number of its failures that the gates of its latest uploads have forgiven; read with the executions only. */
   forgiven?: number;
-  /** With what its wall time was compared, if it passed and took longer than usual. */
+  /** The usual durations, if it passed and took longer. */
   slower: Slower | null;
 };
 

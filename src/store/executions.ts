@@ -28,14 +28,14 @@ export type ExecutionRow = {
   environment: string | null;
   createdAt: string;
   sample: boolean;
-  /** It comes from a fork or is a probe: it is shown, and counted nowhere. */
+  /** Whether it comes from a fork or is a probe: it is shown, but not counted. */
   untrusted: boolean;
-  /** It runs one test case at one commit: see store/probes.ts. */
+  /** Whether it runs one test case at one commit: see store/probes.ts. */
   probe: boolean;
   rerunOf: string | null;
-  /** In a rerun: the execution that was repeated first. */
+  /** Only in a rerun: the execution that was repeated first. */
   buildId: string | null;
-  /** In a build: the outcome with its reruns, where they have changed it. */
+  /** Only in a build: the outcome with its reruns, if they changed it. */
   repeatedStatus: "passed" | "failed" | "timed_out" | null;
   baselineId: string | null;
   startedAt: string | null;
@@ -49,11 +49,11 @@ export const executionColumns = (sql: Sql) => sql`
   created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample, untrusted, probe, rerun_of as "rerunOf",
   build_id as "buildId", repeated_status as "repeatedStatus", baseline_id as "baselineId", depth, reruns, fail_fast as "failFast", (select default_branch from project p where p.id = execution.project_id) as "defaultBranch"`;
 
-/** An execution as a writer needs it, its row locked until the end of the transaction. */
+/** An execution whose row is locked until the end of the transaction. */
 export type LockedExecution = Omit<ExecutionRow, "tasks"> & {
-  /** How many automations led to it. */
+  /** Number of automations that led to it. */
   depth: number;
-  /** How many executions it repeats, one after the other. */
+  /** Number of executions that it repeats, one after the other. */
   reruns: number;
   /** Number of failures after which tasks that have not begun are cancelled. */
   failFast: number | null;
@@ -92,7 +92,7 @@ export const selectExecutionStatus = async (
 type OriginField = "branch" | "commit" | "pullRequest" | "baseBranch" | "queueRef" | "buildUrl" | "environment";
 export type ExecutionOrigin = { [Field in OriginField]?: string | null | undefined };
 
-/** An expression: the target branch; of a build of a merge queue by default the default branch. */
+/** An expression: the target branch; for a build of a merge queue, by default the default branch. */
 export const baseOf = (
   sql: Sql,
   projectId: Given,
@@ -130,7 +130,7 @@ export type ExecutionChange = ExecutionOrigin & {
   status: ExecutionStatus;
   /** Whether a report has just come in: it starts the execution and puts its expiry off. */
   arrived: boolean;
-  /** When its last run was completed; null: that is looked up, and what the same statement writes is not seen. */
+  /** When its last run was completed. Null: it is looked up, without runs that the same statement writes. */
   completedAt?: string | null;
   now: Date;
 };

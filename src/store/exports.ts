@@ -3,7 +3,7 @@
 import type { Sql, Tx } from "../database/connect.ts";
 import { lockOf } from "../database/locks.ts";
 
-/** How many exports run at a time on all servers of a database, and how many of them are of one project. */
+/** Maximum number of concurrent exports on all servers of a database, and per project. */
 export const MAX_EXPORTS = 4;
 export const MAX_PROJECT_EXPORTS = 2;
 

@@ -14,9 +14,9 @@ export type JudgedRun = {
   executionId: string;
   taskSlug: string;
   completedAt: string | null;
-  /** Its results are part of the records of their test cases. */
+  /** Whether its results are part of the records of their test cases. */
   isCounted?: boolean;
-  /** It is judged once more: what other builds have failed with since is known. */
+  /** Whether it is judged again with later failures of other builds. */
   isSeenLater?: boolean;
 };
 
@@ -83,7 +83,7 @@ export const insertFlakes = (sql: Tx, projectId: string, runIds: readonly string
     limit ${MAX_FLAKES}) f
   on conflict do nothing`;
 
-/** More retries in a run are none of the tests' own. */
+/** Maximum number of retried cases of a run; more are not caused by the tests. */
 const MAX_FLAKES = 1_000;
 
 /** Stores the share to which runs were disturbed. */
@@ -97,7 +97,7 @@ export const deleteFailures = (sql: Tx, projectId: string, runIds: readonly stri
   with flakes as (delete from flake where project_id = ${projectId} and run_id = any(${toTextArray(runIds)}::uuid[]))
   delete from failure where project_id = ${projectId} and run_id = any(${toTextArray(runIds)}::uuid[])`;
 
-/** How many cases of each kind are listed. */
+/** Maximum number of cases listed per kind. */
 export const LISTED = 100;
 
 /** The failures of runs, by run id; of each run at most 100 of each kind. */
@@ -124,12 +124,12 @@ export async function selectFailures(
   return found;
 }
 
-/** How many failures of runs have which blame. */
+/** Counts failures of runs by blame. */
 export const countRunFailures = (sql: Sql, projectId: string, runIds: readonly string[]) => sql<BlameCount[]>`
   select run_id as "runId", blame, count(*)::int as number from failure
   where project_id = ${projectId} and run_id = any(${toTextArray(runIds)}::uuid[]) group by 1, 2`;
 
-/** How many failures of an execution have which blame. */
+/** Counts failures of an execution by blame. */
 export const countFailures = async (
   sql: Sql,
   projectId: string,

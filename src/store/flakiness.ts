@@ -118,7 +118,7 @@ export type FlakinessFacts = {
   longLivedBranches: string[];
   failures: PlacedFailure[];
 };
-/** Where it was, for its place. */
+/** A failure with the fields that its line or branch is derived from. */
 type PlacedFailure = Omit<OwnFailure, "place"> & {
   runId: string;
   branch: string | null;

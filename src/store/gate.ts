@@ -224,7 +224,7 @@ export async function selectStoredGates(
 
 export type ForgivenDay = { day: string; forgiven: number };
 
-/** How many failures the gates of a project have forgiven, by the day in UTC; days from `from` on, such as 2026-01-31. */
+/** Counts failures that the gates of a project forgave, by day in UTC such as 2026-01-31, from the day `from` on. */
 export const selectForgivenDays = (sql: Sql, projectId: string, from: string) => sql<ForgivenDay[]>`
   select to_char(completed_at at time zone 'UTC', 'YYYY-MM-DD') as day, sum(forgiven)::int as forgiven from test_run
   where project_id = ${projectId} and forgiven > 0 and completed_at >= ${from}::text::timestamptz

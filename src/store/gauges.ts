@@ -10,7 +10,7 @@ import { isSeen } from "./runner_presence.ts";
 type Age = number | null;
 
 export type Gauges = {
-  /** By status; those that have ended in the last 5 minutes only. */
+  /** Leases by status; of those that have ended, only the last 5 minutes. */
   leases: Record<string, number>;
   queueAge: Age;
   /** Tasks that wait for a runner, by the labels they require. If there are too many sets of labels, those with most tasks. */
@@ -88,7 +88,7 @@ export async function selectGauges(sql: Sql): Promise<Gauges> {
 const CACHE_MS = 1_000;
 const READ_TIMEOUT_MS = 2_000;
 
-/** One look at a time, for all who ask meanwhile, and one a second; undefined when the database does not answer in time. */
+/** Caches gauges for a second. Concurrent readers share one query; undefined if the database does not answer in time. */
 export function createGauges({ pool }: Pick<Database, "pool">) {
   let last: { at: number; gauges: GaugesHere | undefined } | undefined;
   let looking: Promise<GaugesHere | undefined> | undefined;

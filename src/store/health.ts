@@ -8,10 +8,13 @@ import type { Fragment, Sql } from "../database/connect.ts";
 /** The default branch has not had it for long, see `markRemoved` (store/removed_cases.ts), nor ever, and no branch has it now. */
 export const isRemoved = (sql: Sql): Fragment => sql`coalesce(
   h.removed_main_runs = h.main_runs and (h.main_runs > 0 or h.removed_run_id = h.last_run_id), false)`;
-/** Its last five results on the default branch failed, by a change; a flaky test only if it seldom fails so often in a row by itself. */
+/**
+ * Its last five results on the default branch failed because of a change. A flaky test only counts if so many failures in a row are
+ * unlikely.
+ */
 export const isBroken = (sql: Sql): Fragment => sql`(
   h.broken and h.failing >= 5 and not (h.flaky and power(h.flake_rate, h.failing) >= 0.01) and not ${isRemoved(sql)})`;
-/** As announced. */
+/** A condition: the test is flaky, as announced. */
 export const isFlaky = (sql: Sql): Fragment => sql`(h.flaky and not ${isRemoved(sql)})`;
 
 /** The health of a case, the most urgent first: a broken case is shown as broken even if it is also flaky. */

@@ -49,7 +49,7 @@ export const selectIsRunning = async (sql: Sql, claim: Omit<RequestClaim, "claim
 export const extendRequest = (sql: Sql, claim: RequestClaim) =>
   sql`update idempotency set claimed_until = ${claimEnd(sql)} where ${running(sql, claim)}`;
 
-/** In the transaction from whose commit on the request cannot be run again. False when the claim is lost. */
+/** Marks the request in the transaction after which it must not run again. Returns false if the claim is lost. */
 export const markActing = async (sql: Tx, claim: RequestClaim): Promise<boolean> =>
   (await sql`update idempotency set acting = true where ${running(sql, claim)} returning key`).length === 1;
 
@@ -68,7 +68,7 @@ export const releaseRequest = (sql: Sql, claim: RequestClaim) =>
 export const deleteOldAnswers = (sql: Sql) => sql`
   delete from idempotency where created_at < now() - interval '24 hours'`;
 
-/** At most `limit` answers to keys of a project or team; returns how many. */
+/** Deletes at most `limit` answers to keys of a project or team; returns their number. */
 export const deleteAnswersOf = (
   sql: Tx,
   { teamId, scopeId }: { teamId: string; scopeId: string },

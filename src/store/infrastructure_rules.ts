@@ -9,7 +9,7 @@ import { isTrustedBuild } from "./predicates.ts";
 
 const columns = (sql: Sql) => sql`id, name, pattern, url, created_at as "createdAt", updated_at as "updatedAt"`;
 
-/** In the order in which they were created, which is the order in which they are tried; one row more than `limit`. */
+/** Returns rules in the order of creation, in which they are tried; one row more than `limit`. */
 export const selectInfrastructureRules = (sql: Sql, teamId: string, limit: number, after: string | undefined) => sql<
   InfrastructureRule[]
 >`
@@ -35,7 +35,7 @@ export const selectRulesOfProject = (sql: Sql, projectId: string) => sql<
   join infrastructure_rule r on r.team_id = p.team_id
   where p.id = ${projectId} order by r.id`;
 
-/** In a transaction that keeps the team: the number of its rules. Others who add a rule wait. */
+/** Counts the rules of a team and locks it, so that others who add a rule wait. */
 export const countInfrastructureRules = async (sql: Tx, teamId: string): Promise<number> => {
   await sql`select from stored_team where id = ${teamId} for no key update`;
   const [row] = await sql<{ count: number }[]>`
@@ -52,7 +52,7 @@ export const insertInfrastructureRule = (
   insert into infrastructure_rule (team_id, id, name, pattern, url)
   values (${teamId}, ${id}, ${name}, ${pattern}, ${url ?? null})`;
 
-/** In a transaction: returns whether the rule exists; nobody else changes it until the commit. */
+/** Returns whether the rule exists, and locks it until the commit. */
 export const lockInfrastructureRule = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
   (await sql`select from infrastructure_rule where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
 

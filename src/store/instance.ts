@@ -17,7 +17,7 @@ export async function insertInstance(sql: Sql): Promise<void> {
 
 /** A longer time without a note is an outage of all servers, or of the database. */
 const OUTAGE_SECONDS = 20;
-/** How often it is noted at most. */
+/** Minimum time between two records of service. */
 const NOTE_SECONDS = 5;
 
 /** Notes that a server reaches the database; after an outage the time of service begins anew. */
@@ -50,7 +50,7 @@ export async function claimSecretKeyDigest(sql: Sql, digest: string, replaceable
 
 export const deleteSecretKeyDigest = (sql: Tx) => sql`update instance set secret_key_digest = null`;
 
-/** How many migrations the database has. */
+/** Returns the number of migrations of the database. */
 export const selectSchemaVersion = async (sql: Sql): Promise<number> => {
   const [row] = await sql<{ version: number }[]>`select coalesce(max(number), 0) as version from migration`;
   return row!.version;

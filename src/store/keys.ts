@@ -94,13 +94,13 @@ export const lockLiveKeysAtOnce = async <C extends Claimant>(sql: Tx, claimants:
   return new Set(claimants.filter((claimant) => live.has(claimant.key.id) && !without.has(claimant)));
 };
 
-/** In a transaction: those who use the key end what they are at, and who comes then waits for the end of this. */
+/** Waits for requests that use the key, and makes later ones wait for the end of the transaction. */
 const lockAgainstUse = (sql: Tx, id: string) => takeLock(sql, ["key", id]);
 
 /** A runner that is not seen for so long loses its key; each use of the key begins the time anew. */
 const RUNNER_KEY_MINUTES = 65;
 
-/** When a runner's key ends unless it is used again: not after the key that it was made with. */
+/** The time at which a runner's key expires unless it is used again: no later than the key that it was made with. */
 const runnerKeyEnd = (sql: Sql, parentId: Fragment): Fragment => sql`
   least(now() + ${RUNNER_KEY_MINUTES}::int * interval '1 minute', (select p.expires_at from api_key p where p.id = ${parentId}))`;
 
@@ -111,7 +111,7 @@ export const updateLastUsed = (sql: Sql, key: LiveKey) => sql`
   where team_id = ${key.teamId} and id in (
     select id from api_key where team_id = ${key.teamId} and id = ${key.id} for no key update skip locked)`;
 
-/** In a transaction: answers the team of a project, whose row is where two generations of its key at once meet. */
+/** Locks a project, so that its key is not generated twice at once, and returns its team. */
 export const lockProjectForKey = async (sql: Tx, projectId: string): Promise<string | undefined> => {
   // Uploads, whose end a revocation waits for, may still refer to it.
   const [project] = await sql<{ teamId: string }[]>`
@@ -119,7 +119,7 @@ export const lockProjectForKey = async (sql: Tx, projectId: string): Promise<str
   return project?.teamId;
 };
 
-/** In a transaction: the row of a team is where two that add a key at once meet. */
+/** Locks a team, so that two keys are not added at once. */
 export const lockTeamForKey = async (sql: Tx, teamId: string): Promise<{ newestKeyId: string | null } | undefined> => {
   if ((await sql`select from team where id = ${teamId} for no key update`).length === 0) return undefined;
   const [newest] = await sql<{ id: string }[]>`
@@ -229,7 +229,7 @@ export type NewKeyRow = {
   parentId?: string;
   /** The trust rule, for the key of a CI job. */
   trustRuleId?: string;
-  /** An interval such as "30 days"; undefined: it does not expire, or as its parent. */
+  /** An interval such as "30 days"; undefined: no expiry, or that of the parent. */
   expiresIn?: string | undefined;
 };
 
@@ -257,7 +257,7 @@ export const selectKeys = (sql: Sql, teamId: string) => sql<ApiKey[]>`
   order by id desc`;
 
 export type ShownKey = Pick<ApiKey, "id" | "name" | "leading" | "createdAt" | "lastUsedAt" | "revokedAt"> & {
-  /** As the audit log calls who has made it; null: it was made before there was one. */
+  /** The creator's name in the audit log; null: the key is older than the log. */
   madeBy: string | null;
 };
 
@@ -292,7 +292,7 @@ export type RevokedKey = {
   isNew: boolean;
 };
 
-/** In a transaction; undefined when there is no such key. */
+/** Revokes a key; undefined if there is no such key. */
 export const revokeKey = async (sql: Tx, id: string): Promise<RevokedKey | undefined> => {
   await lockAgainstUse(sql, id);
   const [key] = await sql<RevokedKey[]>`

@@ -11,18 +11,18 @@ import { inSeconds } from "../database/time_bounds.ts";
 import { isProject } from "./predicates.ts";
 import { canRun, isBlocked, isHeld, isOpen, isPresent, isSeen, offersTask } from "./runner_presence.ts";
 
-/** How long a lease lasts without its runner being heard of: longer than a full window of the rate limit. */
+/** How long a lease lasts without contact with its runner: longer than a full window of the rate limit. */
 export const LEASE_SECONDS = 90;
 
 /** Time that a runner may need beyond the timeout of a task to report its end. */
 const GRACE_SECONDS = 60;
 
-/** An expression: who was handed a run last; null: nobody. `run` is a test_run. */
+/** An expression: the runner that a run was last handed to, or null. `run` is a test_run. */
 export const lastRunner = (sql: Sql, run: Fragment): Fragment => sql`(
   select l.runner from lease l
   where l.project_id = ${run}.project_id and l.run_id = ${run}.id and l.runner is not null order by l.id desc limit 1)`;
 
-/** An expression: why no runner will take a task, as `MissingRunner`, or null if one will. `run` is a test_run that is queued. */
+/** An expression: why no runner will take a task, as `MissingRunner`, or null if one will. `run` is a queued test_run. */
 export const missingRunner = (sql: Sql, run: Fragment): Fragment => {
   const runner = (condition: Fragment) => sql`exists (
     select from runner r where r.project_id = l.project_id and ${condition})`;
@@ -39,7 +39,7 @@ export const missingRunner = (sql: Sql, run: Fragment): Fragment => {
     limit 1)`;
 };
 
-/** For each task a lease, or one for each of its shards; in the order of the tasks. */
+/** Inserts a lease for each task, or for each of its shards, in the order of the tasks. */
 export const insertLeases = (
   sql: Tx,
   projectId: string,
@@ -134,7 +134,10 @@ export type RenewedLease = Omit<LeaseState, "cancelled" | "reason"> & {
   isWatched: boolean;
 };
 
-/** They last from the end of the call on, which may wait for so many seconds; who had just been handed out one has it. Those that are not the runner's any more are left out. */
+/**
+ * Renews leases from the end of the call on, which may wait for some seconds. A lease that was just offered is confirmed. Leases that the
+ * runner has lost are omitted.
+ */
 export const renewLeases = (
   sql: Tx,
   projectId: string,
@@ -181,15 +184,15 @@ export type HeldLease = {
   attempt: number;
   runner: string | null;
   stopReason: string | null;
-  /** It is to be ended because it ran too long. */
+  /** Whether it must end because it ran too long. */
   overtime: boolean;
-  /** Its runner has said that it has it. */
+  /** Whether its runner has confirmed it. */
   hasStarted: boolean;
   /** The execution that is repeated, for a rerun of failures. */
   repeats: string | null;
   /** The runners that could not run this work, one entry for each time. */
   avoid: string[];
-  /** It is of a probe. */
+  /** Whether it belongs to a probe. */
   probe: boolean;
 };
 
@@ -321,7 +324,7 @@ export const lockOverdueLease = async (sql: Tx, projectId: string, id: string): 
   return row;
 };
 
-/** It runs too long: its runner is to end it. */
+/** Tells the runner to end a lease that runs too long. */
 export const stopOvertime = (sql: Tx, projectId: string, id: string, reason: string) => sql`
   update lease set stop_reason = ${reason}, overtime = true
   where project_id = ${projectId} and id = ${id} and stop_reason is null`;

@@ -15,17 +15,17 @@ const PAGE_BYTES = 524_288;
 /** Maximum number of executions in progress per project in live streams, the newest. */
 const MAX_OPEN_EXECUTIONS = 20;
 
-/** In the statement that reads what they may see: what comes after a revocation is not seen without it. */
+/** The live keys, read in the same statement as the events, so that no event after a revocation is sent without it being seen. */
 const liveKeys = (sql: Sql, projectId: string): Fragment => sql`
   (select coalesce(json_agg(k.id), '[]') from api_key k where k.project_id = ${projectId} and ${isLiveKey(sql)})`;
 
 /** No transaction below it is still running. */
 const horizon = (sql: Sql): Fragment => sql`pg_snapshot_xmin(pg_current_snapshot())`;
-/** Nothing that is visible has this number or a larger one, unless it comes from another database. */
+/** No visible row has this transaction id or a larger one, unless it comes from another database. */
 const ceiling = (sql: Sql): Fragment => sql`pg_snapshot_xmax(pg_current_snapshot())`;
 const now = (sql: Sql): Fragment => sql`extract(epoch from now())::int8`;
 
-/** As `event.execution_id` has it. */
+/** The execution of an event, as in `event.execution_id`. */
 export const executionOf = ({ execution, bugReport }: EventData): string | null | undefined =>
   execution?.id ?? bugReport?.lastExecutionId;
 
@@ -194,7 +194,7 @@ export async function selectLiveExecutions(
   return { ...row!, xmax: Number(row!.xmax) };
 }
 
-/** For the handler of a stream: whether there is something to watch. */
+/** Whether there is an execution to watch. */
 export const selectExecutionExists = async (sql: Sql, projectId: string, id: string): Promise<boolean> =>
   (await sql`select from execution where project_id = ${projectId} and id = ${id}`).length === 1;
 

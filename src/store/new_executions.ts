@@ -88,7 +88,7 @@ export const insertExecution = async (
   return execution!;
 };
 
-/** An execution that an upload begins, as the upload leaves it. */
+/** An execution that an upload begins, in the state after the upload. */
 export type UploadedExecution = Omit<
   ExecutionRow,
   "tasks" | "completedAt" | "mode" | "sample" | "probe" | "rerunOf" | "buildId" | "repeatedStatus"

@@ -1,4 +1,4 @@
-/** Which runs have ended with a result. */
+/** Conditions: runs that have ended with a result. */
 
 import type { Fragment, Sql } from "../database/connect.ts";
 

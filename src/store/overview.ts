@@ -1,4 +1,4 @@
-/** How a project stands, for its first page: the state of the default branch, what failed lately, what there is to do. */
+/** The overview of a project: the state of the default branch, recent failures, and open work. */
 
 import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
 import { type ExecutionSummary, summariesOf } from "./execution_list.ts";
@@ -117,7 +117,7 @@ export type GridRow = {
   taskSlug: string;
   suite: string;
   name: string;
-  /** By execution: a letter as results are packed, and milliseconds. */
+  /** Packed letter and milliseconds by execution. */
   cells: { executionId: string; letter: string; durationMs: number | null }[];
 };
 
@@ -163,7 +163,7 @@ export type LiveItemRow = {
   baseBranch: string | null;
   pullRequest: string | null;
   createdAt: string;
-  /** Nothing explains them, and no later result of the branch says otherwise. */
+  /** Unexplained failures that no later result of the branch refutes. */
   failures: number;
   /** The message of one of them. */
   message: string | null;

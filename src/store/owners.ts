@@ -35,7 +35,7 @@ export const upsertOwnersFile = (
 export const deleteOwnersFile = (sql: Tx, projectId: string) => sql`
   delete from owners_file where project_id = ${projectId}`;
 
-/** An expression: the owners of the test case `c`, an alias, as an array; the one that was set by hand comes before others. */
+/** An expression: the owners of the test case `c`, an alias, as an array; owners set by hand come first. */
 export const ownersOf = (sql: Sql, c: Fragment): Fragment => sql`
   coalesce(
     case when ${c}.owner is not null then array[${c}.owner] end,
@@ -109,7 +109,7 @@ export const selectOwnedGroups = async (sql: Sql, projectId: string): Promise<Ow
   return [...rows];
 };
 
-/** In a transaction that holds the lock for naming: gives the test cases of each group its list. */
+/** Sets the list of the test cases of each group, in a transaction that holds the lock for naming. */
 export async function updateOwnerLists(sql: Tx, projectId: string, groups: readonly OwnedGroup[]): Promise<number> {
   if (groups.length === 0) return 0;
   // The planner may not know yet how many cases there are, and would go through all of them for each group.
@@ -126,7 +126,7 @@ export async function updateOwnerLists(sql: Tx, projectId: string, groups: reado
   return updated.count;
 }
 
-/** In the same transaction: lists that no test case has. */
+/** Deletes lists that no test case has, in the same transaction. */
 export const deleteUnusedOwnerLists = (sql: Tx, projectId: string) => sql`
   delete from owner_list l
   where project_id = ${projectId} and not exists (

@@ -1,4 +1,4 @@
-/** How results are packed, for statements: `rules/merge.ts` is the only code that knows how many go into a row. */
+/** Packed results in statements. Only `rules/merge.ts` knows how many go into a row. */
 
 import { BLOCK_SIZE } from "../rules/merge.ts";
 import type { Given } from "../database/compose.ts";

@@ -16,7 +16,7 @@ const MAX_OWN_RUNS = 2;
 const MAX_RESULTS = 150_000;
 
 export type FileTimings = {
-  /** How many runs they are from. */
+  /** Number of runs that the durations come from. */
   runs: number;
   timings: FileTiming[];
 };

@@ -4,7 +4,7 @@ import { FIRST_UNTRUSTED_NUMBER } from "../rules/untrusted.ts";
 import type { Given } from "../database/compose.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
 
-/** There is a project with this id, an expression: it is not deleted. */
+/** A condition: the project with this id, an expression, exists and is not deleted. */
 export const isProject = (sql: Sql, id: Fragment): Fragment =>
   sql`exists (select from project there where there.id = ${id})`;
 

@@ -26,20 +26,20 @@ export type ProbeRow = {
   commit: string | null;
   /** Null until it has ended. */
   result: ProbeOutcome | null;
-  /** It passed, after it had failed in the same run. */
+  /** Whether it passed after it had failed in the same run. */
   flaky: boolean;
   /** The fingerprint of its failure, as `case_detail.cause`. */
   fingerprint: string | null;
-  /** Its execution was created for this owner, and not joined. */
+  /** Whether its execution was created for this owner, and not joined. */
   isOwn: boolean;
-  /** Its execution ran the test cases of other searches as well. */
+  /** Whether its execution also ran the test cases of other searches. */
   isShared: boolean;
   isCancelled: boolean;
   createdAt: string;
   endedAt: string | null;
 };
 
-/** In the order of their creation. */
+/** Returns probes in the order of creation. */
 export const selectProbes = (sql: Sql, projectId: string, owner: ProbeOwner) => sql<ProbeRow[]>`
   select execution_id as "executionId", kind, commit, case when ended_at is not null then result end as result, flaky, fingerprint,
     number = 1 as "isOwn", number > 1 or exists (
@@ -78,7 +78,7 @@ export const updateLeftProbe = (sql: Tx, projectId: string, executionId: string,
   update probe set ended_at = now(), result = 'no_result'
   where project_id = ${projectId} and execution_id = ${executionId} and ${isOf(sql, owner)} and ended_at is null`;
 
-/** How the task runs when it is not probed: a probe needs the same machine, environment and time. */
+/** The settings of the task without a probe: a probe needs the same machine, environment and time. */
 export type ProbePlan = {
   labels: string[];
   timeoutSeconds: number | null;
@@ -169,7 +169,7 @@ export const updateEndedProbe = (sql: Tx, projectId: string, executionId: string
     and probe.project_id = asked.project_id and probe.execution_id = asked.execution_id and probe.number = asked.number
     and probe.ended_at is null`;
 
-/** An expression: what the execution `e`, an alias, is about if it is a probe, as JSON. */
+/** An expression: the subject of the execution `e`, an alias, as JSON if it is a probe. */
 export const probeOf = (sql: Sql, e: Fragment): Fragment => sql`(
   select json_build_object('testCase', p.tests -> 0 -> 'testCase', 'result', p.tests -> 0 -> 'result',
     'verificationId', p.verification_id, 'culpritSearchId', p.tests -> 0 -> 'culpritSearchId',

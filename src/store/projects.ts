@@ -27,11 +27,11 @@ export type EnteredProject = {
   defaultBranch: string;
   teamId: string;
   teamName: string;
-  /** At most `MOST_BUGS`. */
+  /** Number of open bugs, at most `MOST_BUGS`. */
   openBugs: number;
 };
 
-/** More open bugs are not counted for the navigation. */
+/** Maximum number of open bugs that the navigation counts. */
 export const MOST_BUGS = 100;
 
 export const selectProjectRef = async (sql: Sql, projectId: string): Promise<EnteredProject | undefined> => {

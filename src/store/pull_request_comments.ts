@@ -9,7 +9,7 @@ export type BegunComment = {
   /** Null: it is not known whether there is one. */
   commentId: string | null;
   revision: number;
-  /** When it was first asked for; null: this is the first time. */
+  /** When it was first requested; null: this is the first time. */
   since: string | null;
 };
 

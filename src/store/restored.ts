@@ -24,14 +24,14 @@ export async function updateQuiet(sql: Tx, takenAt: string): Promise<void> {
 export const deleteQuiet = async (sql: Tx): Promise<boolean> =>
   (await sql`update instance set quiet_since = null where quiet_since is not null returning 1`).length === 1;
 
-/** Also of a schema that has no digest yet: null. */
+/** Returns the digest of the key; null for a schema that has none yet. */
 export async function selectBackupKeyDigest(sql: Sql): Promise<string | null> {
   if (!(await selectHasColumn(sql, "instance", "secret_key_digest"))) return null;
   const [row] = await sql<{ digest: string | null }[]>`select secret_key_digest as digest from instance`;
   return row?.digest ?? null;
 }
 
-/** When the transaction began, which for a snapshot is the moment that it shows, and the major version of PostgreSQL. */
+/** Returns when the transaction began, which is the time of the snapshot, and the major version of PostgreSQL. */
 export async function selectBackupTime(sql: Sql): Promise<{ takenAt: string; postgres: number }> {
   const [row] = await sql<{ takenAt: string; postgres: number }[]>`
     select now()::timestamptz(3) as "takenAt", current_setting('server_version_num')::int / 10000 as postgres`;

@@ -18,7 +18,7 @@ export const selectHasRunners = async (sql: Sql, projectId: string, executionId:
   return row!.isSo;
 };
 
-/** How many runners of the project have asked lately. */
+/** Counts runners of the project that have sent a request lately. */
 export const countRunners = async (sql: Sql, projectId: string): Promise<number> => {
   const [row] = await sql<{ seen: number }[]>`
     select count(*)::int as seen from runner
@@ -101,7 +101,7 @@ export const deleteOldRunners = (sql: Sql, days: number) =>
 export type TeamRunner = Omit<Runner, "leases"> & {
   projectId: string;
   projectName: string;
-  /** It has asked for work lately. */
+  /** Whether it has requested work lately. */
   isThere: boolean;
   /** The leases that the runner holds; the first ones if there are many. */
   leases: (Runner["leases"][number] & { execution: { key: string | null; number: number; branch: string | null } })[];
@@ -175,7 +175,7 @@ export const selectTeamQueue = (sql: Sql, teamId: string, limit: number) => sql<
   group by w.project_id, w.project, w.labels
   order by min(w.since), w.project_id, w.labels limit ${limit}`;
 
-/** By name; one row more than `limit`. */
+/** Returns runners by name; one row more than `limit`. */
 export const selectRunners = (sql: Sql, projectId: string, limit: number, after: string | undefined) => sql<Runner[]>`
   select r.name, to_json(r.labels) as labels, to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt", r.version, ${pauseOf(sql, sql`r`)} as paused, (
     select coalesce(json_agg(json_build_object(

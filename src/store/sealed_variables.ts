@@ -10,7 +10,7 @@ export const selectExecutionSealKeys = (sql: Sql) => sql<{ name: string; count: 
 
 export type SealedExecution = { projectId: string; id: string; sealed: Buffer };
 
-/** In a transaction: some whose variables were sealed with another key, locked. */
+/** Returns and locks some executions whose variables were sealed with another key. */
 export const lockExecutionsSealedOtherwise = (sql: Tx, keyName: string, limit: number) => sql<SealedExecution[]>`
   select project_id as "projectId", id, variables as sealed from execution
   where variables is not null and substring(variables from 2 for 4) <> decode(${keyName}, 'hex')

@@ -17,15 +17,15 @@ export type SessionOwner = {
   name: string;
   sessionId: string;
   teams: { teamId: string; teamName: string; role: Role }[];
-  /** When it was seen is to be written. */
+  /** Whether the time of the last visit must be updated. */
   isStale: boolean;
   /** The server was restored from a backup and is quiet. */
   isQuiet: boolean;
-  /** In the teams that he owns. */
+  /** Planned deletions in teams that the account owns. */
   plannedDeletions: PlannedDeletionRow[];
 };
 
-/** By the digest (hexadecimal) of the token; undefined where the session has ended. Teams by name. */
+/** Returns the owner of a session by the digest (hexadecimal) of its token; undefined if the session has ended. Teams by name. */
 export const selectSessionOwner = async (sql: Sql, digest: string): Promise<SessionOwner | undefined> => {
   const [owner] = await sql<SessionOwner[]>`
     select a.id as "accountId", a.email, a.name, s.id as "sessionId",
@@ -71,7 +71,7 @@ export const selectSessions = (sql: Sql, accountId: string) => sql<Session[]>`
     user_agent as "userAgent", address
   from session where account_id = ${accountId} and expires_at > now() order by last_seen_at desc, id desc`;
 
-/** In a transaction: whether the session has not ended, and it does not before the transaction does. */
+/** Whether the session has not ended; it does not end before the transaction. */
 export const lockSession = async (sql: Tx, accountId: string, id: string): Promise<boolean> =>
   (
     await sql`

@@ -1,4 +1,4 @@
-/** Which shards of a run have come, where their latest uploads ran, and what is wrong with them. */
+/** Expressions about a run: shards that have arrived, machines of their latest uploads, and their problems. */
 
 import { MAX_RAN_ON } from "../rules/ran_on.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
@@ -23,7 +23,7 @@ export const flaws = (sql: Sql, run: Fragment): Fragment => sql`
       select message from case_detail where project_id = ${run}.project_id and run_id = ${run}.id
         and test_case = a.exit_case and attempt = a.number and a.exit_case is not null offset 0) d on true) end`;
 
-/** Where the latest uploads of a run ran, as a JSON array of `RanOn`; those of which nothing is known are left out. */
+/** The machines of the latest uploads of a run, as a JSON array of `RanOn`, without unknown ones. */
 export const ranOn = (sql: Sql, run: Fragment): Fragment => sql`(
   select coalesce(json_agg(json_build_object('shard', nullif(a.shard, 0), 'host', a.host, 'system', a.system,
     'image', a.image) order by a.shard), '[]')

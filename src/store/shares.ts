@@ -58,7 +58,7 @@ export const selectShare = async (sql: Sql, projectId: string, id: string): Prom
 export const deleteShare = async (sql: Tx, projectId: string, id: string): Promise<boolean> =>
   (await sql`delete from share where project_id = ${projectId} and id = ${id} returning id`).length === 1;
 
-/** By the digest (hexadecimal) of a token of one of these kinds; a token of another kind opens nothing. */
+/** Returns the target of a token by its digest (hexadecimal), if it is of one of these kinds. */
 export const selectSharedTarget = async (
   sql: Sql,
   digest: string,

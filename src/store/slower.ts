@@ -1,4 +1,4 @@
-/** How long test cases and tasks took on the default branch, and the results that took longer than usual. */
+/** Durations of test cases and tasks on the default branch, and results that took longer than usual. */
 
 import {
   type ComparedWithUsual,
@@ -75,7 +75,7 @@ export const selectUsualDurationsOfCases = (
     select usual_ms from case_duration where project_id = ${projectId} and test_case = n.number offset 0) d
   where d.usual_ms is not null`;
 
-/** In a transaction that holds `lockHealth`. */
+/** Stores durations of test cases, in a transaction that holds `lockHealth`. */
 export const upsertCaseDurations = (sql: Tx, projectId: string, rows: readonly [number, readonly number[]][]) => sql`
   insert into case_duration (project_id, test_case, passed_ms, usual_ms)
   select ${projectId}, test_case, passed_ms::int[], usual_ms
@@ -112,7 +112,7 @@ export async function selectSuspectTasks(
   return new Map(rows.map(({ slug, passed }) => [slug, passed]));
 }
 
-/** In a transaction that holds `lockHealth`. */
+/** Stores durations of tasks, in a transaction that holds `lockHealth`. */
 export const upsertTaskDurations = (sql: Tx, projectId: string, rows: readonly [string, readonly number[]][]) => sql`
   insert into task_duration (project_id, task_slug, passed_ms, usual_ms)
   select ${projectId}, task_slug, passed_ms::bigint[], usual_ms
@@ -130,7 +130,7 @@ export type BranchBuild = {
   completedAt: string;
 };
 
-/** How long earlier runs of a task on one branch took, the newest last. */
+/** Durations of earlier runs of a task on one branch, the newest last. */
 export type RecentDurations = {
   /** Wall times of the runs that passed. */
   runs: number[];

@@ -1,4 +1,4 @@
-/** How the runs of one task are found among those of all. */
+/** Finds the runs of one task. */
 
 import type { Fragment, Sql } from "../database/connect.ts";
 

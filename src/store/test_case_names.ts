@@ -31,7 +31,7 @@ type State = {
 };
 
 export type KnownTestCases = State & {
-  /** In the order that was asked for; null where there is no such case. */
+  /** Numbers in the requested order; null if there is no such case. */
   numbers: (number | null)[];
 };
 
@@ -95,7 +95,7 @@ const allOf = (sql: Sql, projectId: string, all = true): Fragment => sql`
   union all
   select identity, number from test_case_alias where project_id = ${projectId} and ${all}::boolean`;
 
-/** One value instead of a row per case: at 100,000 cases the rows would cost more than the look-up. */
+/** Returns one value instead of a row per case: for 100,000 cases the rows would cost more than the look-up. */
 const dictionaryOf = (sql: Sql, projectId: Given, known: Fragment): Fragment => sql`
   select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
     (select coalesce(max(number), 0) from test_case
@@ -152,7 +152,7 @@ export const selectIdentities = async (
   return new Map(rows.map(({ number, identity }) => [number, identity]));
 };
 
-/** In a transaction that holds the lock: former places that are cases of their own from now on. */
+/** Deletes former identities that become cases of their own, in a transaction that holds the lock. */
 export const deleteAliases = (sql: Tx, projectId: string, identities: readonly string[]) => sql`
   with deleted as (
     delete from test_case_alias
@@ -234,7 +234,7 @@ async function copyTestCases(
   await ended;
 }
 
-/** Which execution results are for, as far as it is known. */
+/** The execution that results belong to, as far as it is known. */
 export type ExecutionReference = {
   id: string | null;
   key: string | null;
@@ -343,7 +343,7 @@ export const selectTestCasesByIdentity = async (
   return new Map(rows.map(({ identity, ...one }) => [identity, one]));
 };
 
-/** In a transaction that holds the lock: further identities of known cases, unless they are taken. */
+/** Inserts further identities of known cases, unless they are taken, in a transaction that holds the lock. */
 export const insertAliases = (
   sql: Tx,
   projectId: string,

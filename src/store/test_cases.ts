@@ -34,7 +34,7 @@ export type TestCaseQuery = {
   after?: string[] | undefined;
 };
 
-/** Which of `case_health` a list is sorted by, greatest first; cases without it come last, in their own order. */
+/** The columns of `case_health` that a list is sorted by, greatest first; cases without a value come last, in their own order. */
 const SORT_COLUMNS = {
   flakeRate: { column: "flake_rate", type: "real", none: "h.flake_rate is null or h.flake_rate <= 0" },
   failures: { column: "failures", type: "int", none: "h.failures is null or h.failures <= 0" },
@@ -93,7 +93,7 @@ function toRow(flat: FlatRow): TestCaseRow {
   };
 }
 
-/** An owner of no more cases is where the list begins, whatever it is sorted by. */
+/** Maximum number of cases of an owner that are listed by reading them first, whatever the order is. */
 const MAX_FEW_CASES = 2_000;
 
 async function hasFew(sql: Sql, projectId: string, owner: string): Promise<boolean> {
@@ -102,7 +102,7 @@ async function hasFew(sql: Sql, projectId: string, owner: string): Promise<boole
   return row!.few;
 }
 
-/** One row more than `limit`. */
+/** Returns one row more than `limit`. */
 export async function selectTestCases(sql: Sql, projectId: string, query: TestCaseQuery): Promise<TestCaseRow[]> {
   const { limit, sort, after, owner } = query;
   // Told how many there are, and not left to the planner: it keeps the plan that was right for other owners.
@@ -251,7 +251,7 @@ export type HistoryQuery = {
 };
 
 export type HistoryPage = {
-  /** At most `limit`. */
+  /** At most `limit` rows. */
   rows: HistoryRow[];
   /** The run that the next page begins behind; undefined at the end. */
   last: string | undefined;

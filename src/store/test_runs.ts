@@ -104,13 +104,13 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   warnings: string[];
   /** Nearly everything failed. */
   outage: boolean;
-  /** It was so after an earlier attempt. */
+  /** Whether it was an outage after an earlier attempt. */
   wasOutage: boolean;
-  /** It comes from a fork, as its execution says. */
+  /** Whether it comes from a fork, like its execution. */
   untrusted: boolean;
   /** Whether its results are counted in the health of their test cases; null while it is not complete, and if it is untrusted. */
   healthApplied: boolean | null;
-  /** With what its wall time was compared, if it passed and took longer than usual. */
+  /** The usual durations, if it passed and took longer. */
   slower: Slower | null;
   /** Why it ended without a report, or without a whole one. */
   reason: string | null;
@@ -209,7 +209,7 @@ export const newRun = (
 export type TaskKey = { executionId: string; taskSlug: string };
 
 export type RunWithAttempts = RunRow & {
-  /** In their order; null for the tasks that were not asked for. */
+  /** Attempts in their order; null for tasks that were not requested. */
   attempts: Attempt[] | null;
 };
 
@@ -364,7 +364,7 @@ export const updateTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
     -- Looked up, as in updateExecutions.
     and r.id = any(array(select id from json_to_recordset(${rows}::text::json) as c (id uuid)))`;
 
-/** How many test cases of each run passed on a retry, by the ids of the runs. */
+/** Counts test cases that passed on retry, by run id. */
 export const selectFlakyCounts = async (
   sql: Tx,
   projectId: string,

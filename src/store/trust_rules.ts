@@ -8,7 +8,7 @@ const ruleColumns = (sql: Sql): Fragment => sql`
   id, kind, issuer, repository_id as "repositoryId", owner_id as "ownerId", repository, to_json(events) as events,
   to_json(refs) as refs, issuer_keys as keys`;
 
-/** In the order in which they were added; there are at most MAX_TRUST_RULES. */
+/** Returns rules in the order of creation; there are at most MAX_TRUST_RULES. */
 export const selectTrustRules = (sql: Sql, projectId: string) => sql<ListedTrustRule[]>`
   select ${ruleColumns(sql)}, created_at as "createdAt", last_used_at as "lastUsedAt" from trust_rule
   where project_id = ${projectId} order by id`;
@@ -42,7 +42,7 @@ export const insertTrustRule = (sql: Tx, projectId: string, id: string, rule: Ne
     ${toTextArray(rule.events)}::text[], ${toTextArray(rule.refs)}::text[],
     ${rule.keys === undefined ? null : toJson(sql, rule.keys)})`;
 
-/** In a transaction: returns whether the rule exists. It exists until the commit: its removal waits, and then finds its new keys. */
+/** Returns whether the rule exists, and locks it until the commit: its removal waits, and then finds its new keys. */
 export const lockTrustRule = async (sql: Tx, projectId: string, id: string): Promise<boolean> =>
   (await sql`select from trust_rule where project_id = ${projectId} and id = ${id} for key share`).length === 1;
 
@@ -53,7 +53,7 @@ export const updateTrustRuleUsed = (sql: Tx, projectId: string, id: string) => s
     where project_id = ${projectId} and id = ${id} and coalesce(last_used_at < now() - interval '5 minutes', true)
     for no key update skip locked)`;
 
-/** In a transaction; undefined when there is no such rule. */
+/** Deletes a rule; undefined if there is no such rule. */
 export const deleteTrustRule = async (sql: Tx, projectId: string, id: string): Promise<TrustRule | undefined> => {
   const [rule] = await sql<TrustRule[]>`
     delete from trust_rule where project_id = ${projectId} and id = ${id} returning ${ruleColumns(sql)}`;

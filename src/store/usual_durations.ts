@@ -1,4 +1,4 @@
-/** How long tasks usually take. */
+/** Usual durations of tasks. */
 
 import { type Sql, toTextArray } from "../database/connect.ts";
 import { indexedTask } from "./task_runs.ts";

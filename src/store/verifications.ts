@@ -78,7 +78,7 @@ export const newTestsOf = (sql: Sql, e: Fragment): Fragment => sql`(
   from ${verificationsWithCases(sql)}
   where v.project_id = ${e}.project_id and v.new_in_execution_id = ${e}.id)`;
 
-/** In a transaction: others that begin a verification in the project wait until the commit. Returns the number of those that run. */
+/** Locks verifications of the project until the commit, and returns the number of running ones. */
 export const countRunningVerifications = async (sql: Tx, projectId: string): Promise<number> => {
   // In a statement of its own: the one that counts sees what was committed before it began.
   await takeLock(sql, ["verifications", projectId]);
@@ -157,7 +157,7 @@ export const tallyProbes = async (sql: Sql, projectId: string, verificationId: s
   return row!;
 };
 
-/** How soon it is looked at again, in seconds: while nothing runs, only a free runner changes anything. */
+/** Seconds until the next check. While nothing runs, only a free runner changes anything. */
 const BUSY_SECONDS = 1;
 const IDLE_SECONDS = 3;
 

@@ -4,7 +4,7 @@ import { counted, toCount } from "./numbers.ts";
 
 export type FlakeCounts = { flakeFailures: number; flakeResults: number };
 
-/** With fewer results a percentage would say more than is known. */
+/** Minimum number of results for a percentage. */
 const MIN_RESULTS = 20;
 
 /** Returns "3 of 25". */

@@ -58,7 +58,7 @@ function reasonText(reason: GateReason, { shards, missingShards, reason: known }
 
 const MAX_REASONS = 20;
 
-/** At most 20 reasons. */
+/** Returns at most 20 reasons. */
 function toReasons(gates: readonly TaskGate[], texts: readonly GatedTaskText[], first: readonly string[]): string[] {
   const bySlug = new Map(texts.map((text) => [text.slug, text]));
   const all = [

@@ -83,7 +83,7 @@ export async function handleEvents(
     return late;
   }
 
-  /** At most once, as every run for an event. */
+  /** Records a failure at most once, like every run for an event. */
   async function noteFailure(sql: Tx, event: EventRow, { id }: AutomationRow, isStall: boolean): Promise<void> {
     const { teamId, projectId, type } = event;
     const about = { cause: "event" as const, eventId: event.id, eventType: type, projectId };

@@ -16,7 +16,7 @@ export type OnDeleted = (table: string, rows: number) => void;
 /** The log of loops that get none, so that no failure is lost. */
 export const standardLog: Log = createLog("warn");
 
-/** How often the log repeats that a loop fails. */
+/** Minimum time between repeated log messages of a failing loop. */
 const REPEATED_MS = 60_000;
 
 /**

@@ -22,7 +22,7 @@ export type SystemAccount = { uid: number; gid: number; name: string };
 /** `account` is only set if we are root, so that PostgreSQL runs under another account. */
 export type Home = { directory: string; account: SystemAccount | undefined };
 
-/** For what an unprivileged account must reach although the checkout and DATA_DIR are closed to it. */
+/** A directory that an unprivileged account can enter although the checkout and DATA_DIR are closed to it. */
 export const accessibleDirectory = "/var/lib/assay-postgresql";
 
 /** The file in a directory below `accessibleDirectory` that contains the path of the link to it. */

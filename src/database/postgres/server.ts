@@ -28,7 +28,7 @@ export type RunOptions = { fsync: boolean };
 /** Enough for two servers, and for commands beside them. */
 const MAX_CONNECTIONS = 100;
 
-/** Nothing listens on it: it is a part of the socket's name. */
+/** A part of the name of the socket; nothing listens on this port. */
 export const serverPort = 5432;
 
 /** Waits while the server starts, recovers or stops; undefined when there is none and `isComing` says none will be. */
@@ -204,7 +204,7 @@ function findLinked(home: Home): string | undefined {
   return found?.isDirectory() && isOurs ? linked : undefined;
 }
 
-/** For a new cluster: a server of a cluster that was deleted may still run, and takes its socket away when it ends. */
+/** Prepares a new cluster. The server of a deleted cluster may still run, and removes its socket when it ends. */
 export function forgetSocketDirectory(home: Home): void {
   for (const name of readdirSync(home.directory)) {
     if (name.startsWith(prefix)) renameSync(join(home.directory, name), join(home.directory, `old-${name}`));

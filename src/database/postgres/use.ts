@@ -25,7 +25,7 @@ type Use = {
   /** The path by which that process opened the directory. */
   path: string;
   since: string;
-  /** Within one of these, all processes see each other. */
+  /** The PID namespace, in which all processes see each other. */
   pidNamespace: string;
 } & Identity;
 

@@ -56,7 +56,10 @@ export async function storeFiles(
   }
 }
 
-/** In the transaction of the report. Answers what is to be said about files beyond the limits, and what to remove after it. */
+/**
+ * Attaches files to a run, in the transaction of the report. Returns warnings about files beyond the limits, and what to remove after the
+ * transaction.
+ */
 export async function attachToRun(
   sql: Tx,
   projectId: string,

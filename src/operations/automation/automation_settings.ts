@@ -111,7 +111,6 @@ const nextRunOf = ({ enabled, trigger }: Pick<NewAutomation, "enabled" | "trigge
 
 const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 
-/** In a transaction. */
 export async function createAutomation(
   sql: Tx,
   seal: Seal,
@@ -124,7 +123,7 @@ export async function createAutomation(
   return await findAutomation(sql, { teamId, automationId });
 }
 
-/** In a transaction: what the patch leaves out stays. */
+/** Changes an automation; fields that the patch omits stay. */
 export async function changeAutomation(
   sql: Tx,
   seal: Seal,
@@ -149,7 +148,7 @@ export async function changeAutomation(
 export const removeAutomation = async (sql: Tx, { teamId, automationId }: AutomationKey): Promise<string> =>
   (await deleteAutomation(sql, teamId, automationId)) ?? refuseAbsent();
 
-/** In a transaction: now, for the last event of its kind; a dry run only says what would happen and why. */
+/** Runs an automation now, for the last event of its kind; a dry run only reports what would happen and why. */
 export async function runByHand(
   sql: Tx,
   services: AutomationServices & { dryRun: boolean },

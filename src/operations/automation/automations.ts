@@ -167,7 +167,7 @@ async function actForSchedule(
 type About = Pick<NewAutomationRun, "cause" | "eventId" | "eventType" | "projectId">;
 type Outcome = Pick<NewAutomationRun, "status" | "reason" | "actions">;
 
-/** In a transaction: notes what `act` did, if it did anything, or that it failed in us, which leaves nothing of it. */
+/** Records what `act` did, if anything, or its internal error, which undoes everything. */
 async function runSafely(
   sql: Tx,
   services: AutomationServices,

@@ -220,7 +220,7 @@ async function judgeIntegration(
   return false;
 }
 
-/** An issue that was opened for a bug report is linked from it. */
+/** Links a bug report to the issue that was opened for it. */
 async function linkBugReport(sql: Tx, { action, notice }: DueDelivery, link: string): Promise<void> {
   const { project, bugReport } = notice.data as { project?: { id: string }; bugReport?: { id: string } };
   if (action === "create_issue" && project && bugReport && /^https?:\/\/\S{1,1990}$/.test(link))

@@ -16,7 +16,7 @@ import { endUnsent, dropOldestDeliveries, insertDelivery, selectWaitingDispatch 
 import { type IntegrationRow, lockIntegrationForUse, selectIntegration } from "../../store/integrations.ts";
 import { advanceExecution } from "../executions/advance.ts";
 
-/** An integration that can start what it is asked for. */
+/** An integration that can start the requested pipeline. */
 export type Engine = Pick<IntegrationRow, "id" | "kind" | "name">;
 
 /** A problem and the field of the dispatch that it concerns. */
@@ -62,7 +62,7 @@ function hasTriggerToken(teamId: string, { id, sealed }: IntegrationRow, seal: S
   }
 }
 
-/** In a transaction, until whose end it is not deleted; or why it starts nothing. */
+/** Locks an integration that starts pipelines until the end of the transaction, or returns why it cannot start one. */
 export async function lockEngine(
   sql: Tx,
   teamId: string,
@@ -79,7 +79,7 @@ export async function lockEngine(
 
 type Begun = { teamId: string; project: TeamProject; execution: LockedExecution };
 
-/** In the transaction that has begun the execution: asks the engine to run it, or says why it takes nothing more. */
+/** Requests the pipeline, in the transaction that created the execution, or returns why the integration accepts no more. */
 export async function askEngine(
   sql: Tx,
   { teamId, project, execution }: Begun,
@@ -104,7 +104,10 @@ export async function askEngine(
   return { deliveryId, problem };
 }
 
-/** In the transaction that has begun the execution, for a caller who learns at once what cannot work: refuses it by its name. */
+/**
+ * Requests the pipeline, in the transaction that created the execution. Refuses with the name of the field, for a caller who can correct
+ * it.
+ */
 export async function dispatchExecution(
   sql: Tx,
   { teamId, seal, publicUrl, now }: { teamId: string; seal: Seal; publicUrl: string; now: Date },
@@ -128,7 +131,7 @@ export type DispatchedFor = { projectId: string; id: string; waits: boolean };
 
 const NOT_STARTED = "The pipeline was not started";
 
-/** In a transaction: an execution that waits for a pipeline which nobody will start is over, with this reason. */
+/** Ends an execution that waits for a pipeline which will not be started, with this reason. */
 export async function endUndispatched(
   sql: Tx,
   { projectId, id }: Pick<DispatchedFor, "projectId" | "id">,

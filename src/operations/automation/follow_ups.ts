@@ -9,7 +9,7 @@ import type { EventRow } from "../../store/events.ts";
 import { selectCommentators } from "../../store/pull_request_comments.ts";
 import { isGateStatus } from "./gate_status.ts";
 
-/** An automation for one of these events also writes the comment on a pull request of which there is none yet. */
+/** Events whose automations also create the comment on a pull request that has none yet. */
 const BEGINS_COMMENTS: readonly EventType[] = ["test_run.completed", "execution.completed"];
 
 /** `met`: the event meets all conditions. A comment that is there does not depend on how many tests failed and whose they are. */

@@ -26,7 +26,7 @@ function siteOf({ notice }: DueDelivery): Site | undefined {
   return { projectId, publicUrl: url.slice(0, -`/projects/${projectId}`.length) };
 }
 
-/** In a transaction. Nothing for other kinds of integrations. */
+/** Prepares a delivery to a code host. Returns nothing for other kinds of integrations. */
 export async function prepareForHost(
   sql: Tx,
   { teamId, integrationId }: Place,
@@ -66,7 +66,7 @@ function culpritComment({ projectId, publicUrl }: Site, data: Notification["data
   return { id: null, since: null, marker: culpritMarkerOf(projectId, id), body, mergedCommit: commit };
 }
 
-/** In a transaction. Where another server has begun to write the comment meanwhile, it is written again, as it is by then. */
+/** Stores a comment. If another server has begun to write it meanwhile, it is written again in its newest state. */
 export async function keepComment(sql: Tx, { stored }: PreparedComment, outcome: Outcome): Promise<Outcome> {
   if (!stored || outcome.status !== "sent" || outcome.commentId === undefined) return outcome;
   const current = await storeComment(sql, stored.place, outcome.commentId);

@@ -66,7 +66,7 @@ export type GivenIntegration = {
   config: Record<string, unknown>;
 };
 
-/** In a transaction. `made`: the signing secret that a webhook got because none was given, to be shown this once. */
+/** Creates an integration. `made`: the signing secret that was generated for a webhook without one, which is shown only now. */
 export async function createIntegration(
   sql: Tx,
   { seal, outboundAllow }: Pick<ConfigServices, "seal" | "outboundAllow">,
@@ -199,7 +199,7 @@ export async function tryIntegration(
   return (await selectDelivery(sql, teamId, integrationId, id)) ?? refuseAbsent();
 }
 
-/** In a transaction: sends it again, with the same webhook-id and all its tries. */
+/** Sends a delivery again, with the same webhook-id and all its tries. */
 export async function redeliver(sql: Tx, place: IntegrationKey & { deliveryId: string }): Promise<Delivery> {
   const { teamId, integrationId, deliveryId } = place;
   const { enabled } = await findIntegration(sql, place);

@@ -65,7 +65,7 @@ function createBugsByFingerprint(): BugsByFingerprint {
   };
 }
 
-/** In a transaction that holds the lock of the bugs: those that are known by what these failures say or where they happen. */
+/** Returns the bugs that are known by the messages or locations of these failures, in a transaction that holds the lock of the bugs. */
 export async function findBugsByFingerprint(
   sql: Tx,
   projectId: string,
@@ -206,7 +206,7 @@ export function groupIncidents(
   });
 }
 
-/** In a transaction that holds the lock of the bugs: failures that match infrastructure rules, one bug of the project for each rule. */
+/** Groups failures that match infrastructure rules, one bug of the project per rule, in a transaction that holds the lock of the bugs. */
 export async function groupByRule(
   sql: Tx,
   projectId: string,

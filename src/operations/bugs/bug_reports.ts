@@ -51,13 +51,13 @@ export type TrackedRun = {
   branch: string | null;
   commit: string | null;
   onDefaultBranch: boolean;
-  /** When the execution began, or the run ended where that was before: what failed before a bug was resolved is no regression. */
+  /** When the execution began, or the run ended if that was earlier: a failure before a bug was resolved is no regression. */
   startedAt: string;
   /** Whether the run has just become complete and may resolve live bugs; a further attempt would count twice. */
   mayResolve: boolean;
   /** The depth of the execution. */
   depth: number;
-  /** When its bugs were seen; ISO 8601. */
+  /** When its bugs occurred; ISO 8601. */
   seenAt: string;
   /** No event is stored. */
   isMuted: boolean;
@@ -67,12 +67,12 @@ export type TrackedRun = {
 const MAX_FAILURES = 5_000;
 /** Maximum number of failures of an outage that its cause is derived from. */
 const MAX_OUTAGE_FAILURES = 200;
-/** More new ones in one run have a common cause that has no name; those that stay open themselves the next time. */
+/** Maximum number of bugs that one run opens. More have an unknown common cause; those that remain are opened by the next run. */
 const MAX_OPENED = 200;
 const MAX_TOUCHED = 100;
 export const MAX_TITLE_CHARACTERS = 300;
 
-/** In the transaction of their uploads. Answers the bugs that each run has touched, at most 100, by run id. */
+/** Tracks the bugs of runs, in the transaction of their uploads. Returns the bugs that each run has touched, at most 100, by run id. */
 export async function trackBugs(
   sql: Tx,
   projectId: string,
@@ -202,7 +202,7 @@ function eventsOf(bugReportId: string, transition: Transition): BugEvent[] {
   return type === undefined ? [] : [{ type, bugReportId }];
 }
 
-/** In a transaction: bugs of test cases that are not there any more are resolved. `numbers`: those that have just been found so. */
+/** Resolves bugs of removed test cases. `numbers` are the test cases that have just been found to be removed. */
 export async function resolveRemoved(sql: Tx, projectId: string, numbers: readonly number[]): Promise<void> {
   await lockBugs(sql, projectId);
   const now = new Date().toISOString();
@@ -212,7 +212,7 @@ export async function resolveRemoved(sql: Tx, projectId: string, numbers: readon
   await insertBugEvents(sql, projectId, events, 0);
 }
 
-/** In a transaction: failures outside of tests are over, and with them the bugs that are about nothing else. */
+/** Ends failures outside of tests, and resolves bugs that have no others. */
 export async function resolveBugsOf(sql: Tx, projectId: string, testCases: readonly number[]): Promise<void> {
   await lockBugs(sql, projectId);
   const now = new Date().toISOString();
@@ -229,11 +229,11 @@ export type Opening = {
   fingerprint?: Fingerprint;
   /** Numbers of test cases that it is about. */
   testCases?: readonly number[];
-  /** How many automations have led to it. */
+  /** Number of automations that led to it. */
   depth: number;
 };
 
-/** In a transaction that holds the lock: opens a bug report that nothing has found by itself. */
+/** Opens a bug report that no failure has found, in a transaction that holds the lock. */
 export async function openBug(
   sql: Tx,
   projectId: string,
@@ -265,7 +265,7 @@ export async function openBugByHand(
   return await openBug(sql, projectId, opened, { testCases, depth: 0 });
 }
 
-/** In a transaction that holds the lock: what was resolved is there again. */
+/** Reopens a resolved bug, in a transaction that holds the lock. */
 export async function reopenBug(
   sql: Tx,
   projectId: string,
@@ -275,7 +275,7 @@ export async function reopenBug(
   await insertBugEvents(sql, projectId, await changeStatus(sql, projectId, change), depth);
 }
 
-/** In a transaction: nobody else changes the bugs of the project until it commits. */
+/** Locks the bugs of the project until the commit. */
 async function lockBug(sql: Tx, projectId: string, id: string): Promise<BugState> {
   await lockBugs(sql, projectId);
   return (await selectBugState(sql, projectId, id)) ?? refuseAbsent();
@@ -305,7 +305,7 @@ async function edit(
   await insertBugEvents(sql, projectId, events, 0);
 }
 
-/** In a transaction: everything that the bug is known by becomes that of `intoId`. Refuses what is merged already. */
+/** Merges a bug into `intoId`, which gets all its fingerprints. Refuses a merged bug. */
 export async function mergeBugs(
   sql: Tx,
   projectId: string,

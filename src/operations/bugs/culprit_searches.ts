@@ -65,7 +65,7 @@ function obstacleOf({ mergedInto, sample, kinds }: SearchedBug): string | undefi
   return undefined;
 }
 
-/** In a transaction. Refuses where there is nothing to search for, and where no runner can probe. */
+/** Starts a search. Refuses if there is nothing to search for, or if no runner can probe. */
 export async function startSearch(
   sql: Tx,
   projectId: string,
@@ -86,7 +86,7 @@ export async function startSearch(
   return { id, number };
 }
 
-/** In a transaction. Its probes that have not ended are cancelled. */
+/** Cancels a search and its open probes. */
 export async function cancelSearch(
   sql: Tx,
   projectId: string,

@@ -10,9 +10,9 @@ const MAX_READ_RESULTS = 20_000;
 const TIME_LIMIT_MS = 1_000;
 
 export type Looking = {
-  /** At most, by a statement. */
+  /** Maximum number of results that one statement reads. */
   lookedAt?: number;
-  /** By all together, roughly. */
+  /** Approximate maximum number of results that all statements read. */
   inAll?: number;
   /** No statement begins after so long. */
   patienceMs?: number;

@@ -23,7 +23,7 @@ export async function catchUp(sql: Sql, begin: Begin, projectId: string, patienc
 
 type CatchUp = { running: Promise<void>; next: Promise<void> | undefined };
 
-/** By project: one counts at a time, and those who come meanwhile share the next one. */
+/** Running counts by project. Concurrent readers share the next one. */
 const catchingUp = new Map<string, CatchUp>();
 
 /**

@@ -55,7 +55,7 @@ export async function recallDurations(
   };
 }
 
-/** In a transaction that holds `lockHealth`: adds the wall times of passed runs, in their order. */
+/** Adds the wall times of passed runs in their order, in a transaction that holds `lockHealth`. */
 export async function addTaskDurations(sql: Tx, projectId: string, runs: readonly PendingRun[]): Promise<void> {
   const passed = runs.filter((run) => isCompared(run) && run.isPassed && run.durationMs > 0);
   if (passed.length === 0) return;

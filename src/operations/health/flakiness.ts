@@ -38,7 +38,7 @@ export async function discardDisturbedFlakes(sql: Tx, projectId: string, runs: r
     );
 }
 
-/** In a transaction that holds `lockHealth`. `announced`: those of the runs whose changes are announced. */
+/** Decides flakiness again, in a transaction that holds `lockHealth`. `announced` are the runs whose changes cause events. */
 export async function refreshFlakiness(
   sql: Tx,
   projectId: string,

@@ -11,7 +11,7 @@ import { createWatchedProject, type WatchedProject } from "./live_project.ts";
 const MAX_CATCHING_UP = 2;
 /** Events are deleted after this time; see work/prune.ts. */
 const KEPT_DAYS = 7;
-/** In a restored database events are found again by the time in their ids: no transaction takes longer. */
+/** In a restored database the position is found by the time in ids of events. No transaction takes longer than this. */
 const LONGEST_TRANSACTION_SECONDS = 120;
 
 type LiveOptions = { onError: (error: unknown) => void; monotonic?: () => number };

@@ -23,7 +23,7 @@ type Watcher = {
   executionId: string | undefined;
   onKeys: (keys: readonly string[]) => void;
   resolve: ((batch: LiveReading | undefined) => void) | undefined;
-  /** There has been a reading that included what this watcher wants to see. */
+  /** Whether a reading has included what this watcher shows. */
   isRead: boolean;
 };
 

@@ -120,7 +120,7 @@ async function verifyWith(
   }
 }
 
-/** In a transaction. The audit log does not have these keys: jobs come and go. */
+/** Creates a key, in a transaction. The audit log does not record these keys, because jobs come and go. */
 async function makeKey(
   sql: Tx,
   { projectId, attempt }: CiTokenExchange,

@@ -50,7 +50,7 @@ export const generateTeamKey = async (
 ): Promise<GeneratedKey | undefined> =>
   (await lockTeamForKey(sql, teamId)) && (await generate(sql, teamId, { kind: "team", projectId: null, name }, by));
 
-/** In a transaction: when the key was revoked, this time or before; undefined when there is no such key. */
+/** Revokes a key and returns when it was revoked, now or before; undefined if there is no such key. */
 export async function revokeKeyById(sql: Tx, id: string, by: Actor = SERVER): Promise<string | undefined> {
   const revoked = await revokeWithChildren(sql, id);
   if (revoked?.isNew) {
@@ -95,7 +95,7 @@ export async function addTeamKey(
   return found.newestKeyId === newest ? await generateTeamKey(sql, teamId, name, by) : undefined;
 }
 
-/** In a transaction: a key of a project is only ever replaced. */
+/** Revokes a key of a team; keys of projects are only ever replaced. */
 export async function revokeTeamKey(sql: Tx, teamId: string, id: string, by: Actor): Promise<void> {
   if (!(await selectIsTeamKey(sql, teamId, id))) refuseAbsent();
   await revokeKeyById(sql, id, by);
@@ -130,7 +130,7 @@ export async function addNamedKey(
     : undefined;
 }
 
-/** In a transaction: refuses the id of a key that is not a named one of this project. */
+/** Revokes a named key of this project; refuses other keys. */
 export async function revokeNamedKey(sql: Tx, projectId: string, id: string, by: Actor): Promise<void> {
   if (!(await selectIsNamedKey(sql, projectId, id))) refuseAbsent();
   await revokeKeyById(sql, id, by);

@@ -56,7 +56,7 @@ function requireStorable({ subject }: OidcPerson): void {
 
 const domainOf = (address: string) => address.slice(address.lastIndexOf("@") + 1);
 
-/** An address that the provider has verified, as ours are written; else undefined. */
+/** Returns an address that the provider has verified, in our spelling; else undefined. */
 function verifiedEmail({ email: given, isVerified }: OidcPerson): string | undefined {
   const parsed = v.safeParse(email, given);
   return isVerified && parsed.success ? parsed.output : undefined;

@@ -12,7 +12,7 @@ type Begin = Pick<Database, "begin">;
 /** The project, as it is called now. */
 type Place = { teamId: string; id: string; name: string };
 
-/** For the audit log. */
+/** The name of a share in the audit log. */
 function subjectOf({ name }: Place, { kind, executionId, executionKey, branch, shows }: Share): string {
   if (kind === "execution") return `${name}: link to execution ${executionKey ?? executionId}`;
   return kind === "project"
@@ -20,7 +20,7 @@ function subjectOf({ name }: Place, { kind, executionId, executionKey, branch, s
     : `${name}: badge of ${shows} on ${branch ?? "the default branch"}`;
 }
 
-/** By a member. The token is for the address, to be shown once. */
+/** Creates a share for a member. The token is part of the address, which is shown once. */
 export async function createShare(
   { begin }: Begin,
   person: Person,
@@ -43,7 +43,7 @@ export async function createShare(
   });
 }
 
-/** By a member: from the commit on the address leads nowhere. */
+/** Revokes a share for a member. Its address is invalid from the commit on. */
 export async function revokeShare({ begin }: Begin, person: Person, place: Place, id: string): Promise<void> {
   await begin(async (sql) => {
     const actor = await requireRole(sql, person, place.teamId, "member");

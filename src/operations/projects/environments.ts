@@ -33,11 +33,9 @@ export type GivenVariable = { value: string; secret: boolean };
 
 const taken = (slug: string | undefined) => refuse(`Cannot read "slug": there is an environment "${slug}" already`);
 
-/** In a transaction. */
 export const createEnvironment = async (sql: Tx, teamId: string, given: NewEnvironment): Promise<Environment> =>
   (await insertEnvironment(sql, teamId, given)) ?? taken(given.slug);
 
-/** In a transaction. */
 export async function changeEnvironment(
   sql: Tx,
   { teamId, environmentId }: EnvironmentKey,
@@ -66,7 +64,7 @@ const toSealed = (seal: Seal, place: EnvironmentKey, name: string, { value, secr
   sealed: seal.seal(placeOf(place, name), value),
 });
 
-/** In a transaction: the row as it is now, and whether it is new. */
+/** Sets a variable; returns the row and whether it is new. */
 export async function setVariable(
   sql: Tx,
   seal: Seal,
@@ -78,7 +76,7 @@ export async function setVariable(
   return row!;
 }
 
-/** In a transaction: these are all that there are. */
+/** Replaces all variables by these. */
 export async function replaceVariables(
   sql: Tx,
   seal: Seal,
@@ -90,7 +88,7 @@ export async function replaceVariables(
   await storeVariables(sql, seal, place, variables);
 }
 
-/** In a transaction: those of other names stay. */
+/** Sets these variables and keeps the others. */
 export async function addVariables(
   sql: Tx,
   seal: Seal,
@@ -109,7 +107,6 @@ const storeVariables = (sql: Tx, seal: Seal, place: EnvironmentKey, variables: R
   return upsertVariables(sql, place.teamId, place.environmentId, sealed);
 };
 
-/** In a transaction. */
 export async function removeVariable(sql: Tx, { teamId, environmentId }: EnvironmentKey, name: string): Promise<void> {
   if (!(await deleteVariable(sql, teamId, environmentId, name))) refuseAbsent();
 }

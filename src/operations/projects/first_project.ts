@@ -59,10 +59,10 @@ curl ${authorization} "${runs}"
 `;
 }
 
-/** In DATA_DIR; only its owner may read it. */
+/** A file in DATA_DIR that only its owner may read. */
 export const FIRST_START_FILE = "first-start.txt";
 
-/** For people whose output is not a terminal, but a log that others may read and that is kept: where `welcome` is. */
+/** Says where `welcome` is, if the output is not a terminal but a log that others may read. */
 export const savedWelcome = (path: string, setup: string | undefined): string => `
 Assay is set up. Keys and the first commands are in a file that only this account can read:
 

@@ -32,7 +32,6 @@ export type InfrastructureRuleKey = { teamId: string; infrastructureRuleId: stri
 export const findInfrastructureRule = async (sql: Sql, key: InfrastructureRuleKey): Promise<InfrastructureRule> =>
   (await selectInfrastructureRule(sql, key.teamId, key.infrastructureRuleId)) ?? refuseAbsent();
 
-/** In a transaction. */
 export async function createInfrastructureRule(
   sql: Tx,
   teamId: string,
@@ -45,7 +44,7 @@ export async function createInfrastructureRule(
   return await findInfrastructureRule(sql, { teamId, infrastructureRuleId });
 }
 
-/** In a transaction. Failures that were judged before stay as they are. */
+/** Changes a rule. Failures that were judged before stay as they are. */
 export async function changeInfrastructureRule(
   sql: Tx,
   key: InfrastructureRuleKey,
@@ -58,7 +57,7 @@ export async function changeInfrastructureRule(
   return await findInfrastructureRule(sql, key);
 }
 
-/** In a transaction: returns the name of the rule. */
+/** Removes a rule and returns its name. */
 export const removeInfrastructureRule = async (sql: Tx, key: InfrastructureRuleKey): Promise<string> =>
   (await deleteInfrastructureRule(sql, key.teamId, key.infrastructureRuleId)) ?? refuseAbsent();
 

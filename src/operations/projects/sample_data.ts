@@ -94,7 +94,7 @@ function report({ suite, file, names }: Suite, day: number, random: () => number
 
 const keyOf = (run: number): string => `sample ${run + 1}`;
 
-/** In a transaction. The runs go the way of every upload, only at other times. */
+/** Inserts sample data through the same code as uploads, with other times. */
 export async function insertSampleData(sql: Tx, projectId: string, defaultBranch: string, now: Date): Promise<void> {
   const random = createRandom(7);
   const executionIds: string[] = [];

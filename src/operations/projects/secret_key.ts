@@ -57,7 +57,7 @@ function requireOpens(sealed: readonly SealedWith[], keyNames: readonly string[]
 /** Tells what to do when the key is lost and nothing is sealed with it. */
 const LOST = `; if the key is lost, stop all servers and run "${OPERATOR_COMMAND} admin forget-secret-key"`;
 
-/** In a transaction: the next server that starts decides for a key. Refuses while the database holds sealed values. */
+/** Lets the next server that starts choose the key. Refuses while the database contains sealed values. */
 export async function forgetSecretKey(sql: Tx): Promise<void> {
   const sealed = await selectSealed(sql);
   if (sealed.length > 0) refuse(`Cannot forget SECRET_KEY: the database holds ${count(sealed)} sealed with it`);

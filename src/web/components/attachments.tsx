@@ -110,7 +110,7 @@ function Download({ file }: { file: File }): Html {
   );
 }
 
-/** Nothing where there are none. */
+/** Shows attachments, or nothing if there are none. */
 export function Attachments({
   projectId,
   files: given,
