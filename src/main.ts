@@ -45,7 +45,7 @@ async function main(): Promise<void> {
       if (settings.length > 0) log.warn(DROPPED_SETTINGS, { settings });
     }
     const isNew = await migrate(database, (message) => log.info(message));
-    // Before the first upload: results that come before their month stay outside of it.
+    // Runs before the first upload, because results that arrive before the partition of their month exists stay outside of it.
     if (isNew) await createPartitions(database, new Date());
     const secretKey = await loadSecretKey(database.pool, config);
     const cursorSecret = await selectCursorSecret(database.pool);

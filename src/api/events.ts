@@ -199,7 +199,7 @@ export const events: Route[] = [
       if (executionId !== undefined && !(await selectExecutionExists(fast, projectId, executionId))) absent();
       if (lastEventId && !found)
         fail("VALIDATION_ERROR", `Cannot read the header "Last-Event-ID": expected an id that this stream has sent`);
-      // Clients that come back by themselves would do so for ever.
+      // Clients that reconnect automatically would otherwise do so forever.
       if (found?.isEnd && executionId !== undefined) return noContent();
       const owner = { key: caller.id, project: projectId };
       const refusal = eventStreams.refusal(owner);

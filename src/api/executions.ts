@@ -87,7 +87,7 @@ function requireRunnable({
   dispatch,
   ...origin
 }: v.InferOutput<typeof newExecution>): void {
-  // A fork's code is neither run by our runners, with the variables of an environment, nor by a job that is started for it.
+  // The code of a fork neither runs on our runners, with the variables of an environment, nor in a CI job that is started for it.
   if (untrusted && (mode === "run" || dispatch))
     fail("VALIDATION_ERROR", `Cannot read "untrusted": an untrusted execution only takes reports`);
   if (mode === "run") {

@@ -107,7 +107,7 @@ export const leases: Route[] = [
           if (await selectHasNews(sql, projectId, asker, looking))
             synced = await sync({ free, held: ids.map((id) => ({ id })), returned: [], waitSeconds: 0 });
         }
-        // Since the first look the key may have been revoked, and others may have come.
+        // Since the first check the key may have been revoked, and further runners may have registered.
         const runners = waited ? await transact((sql) => countRunners(sql, projectId)) : synced.runners;
         const answer = {
           leases: [],
@@ -159,7 +159,7 @@ export const leases: Route[] = [
         complete: false,
         ...(known.probe ? { untrusted: true } : {}),
       };
-      // Once it is to be ended it stays so: then it is no failure, whose name would stand among the test cases.
+      // A lease that must stop is no failure, which would otherwise be shown among the test cases.
       const isFailed = !isStopped(known) && !body.infrastructure;
       const prepared = prepareReport(projectId, emptyReport("runner"), parameters, `lease ${leaseId}`, failure);
       const numbers = isFailed ? await resolveReport(sql, transact, projectId, prepared, parameters) : [];

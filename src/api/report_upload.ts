@@ -47,7 +47,7 @@ function read(
   { body, services }: Pick<Context<unknown, unknown, ReceivedUpload>, "body" | "services">,
   parameters: UploadParameters,
 ): Report {
-  // A runner that says that it failed makes a failure of a report that holds nothing.
+  // If the runner reports a failure, a report without results counts as failed.
   const hasFailed = (parameters.exit_code ?? 0) !== 0;
   const mayBeEmpty = parameters.failure !== undefined ? "absent" : parameters.allow_empty || hasFailed;
   let report: Report;
@@ -234,7 +234,7 @@ export const reportUploads: Route[] = [
       };
       const locks = locksFor(params.projectId, parameters);
       const incoming = { prepared, parameters, testedCommit: given.testedCommit };
-      // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
+      // Failures are judged by the records of their cases, so pending runs are counted first.
       if (prepared.cases.some(({ status }) => status === "failed"))
         await catchUpWithin(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
       const batched =

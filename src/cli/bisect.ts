@@ -106,7 +106,7 @@ async function search(
         say(probeLine(probes.length, commits[index]!, run));
       }),
     );
-    // All of them have ended: their work trees can be removed.
+    // All probes have ended, so their work trees can be removed.
     for (const run of runs) if (run.status === "rejected") throw run.reason;
   }
 }

@@ -150,7 +150,7 @@ async function runIn(
         onOutput(bytes);
       },
     });
-    // The exit code of a command that was ended says nothing.
+    // The exit code of a stopped command has no meaning.
     stop.throwIfAborted();
     return exitCode;
   } finally {

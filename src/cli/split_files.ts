@@ -90,7 +90,7 @@ export function filesOfPlan(plan: ShardPlan, { task, existing, directory, say }:
       `Omitted, and run in no shard: ${toList(missing)}. Reports name them, but they do not exist here (--no-existing prints them)`,
     );
   const kept = found.flatMap(({ path, ...one }) => (path === undefined ? [] : [{ ...one, file: toPathWord(path) }]));
-  // All shards come to the same end: a shard that is merely left without files is green.
+  // All shards must decide alike, because a shard that is only left without files is green.
   const isNothing = kept.length === 0 && !ofOthers.some((path) => find(path) !== undefined);
   if (isNothing) throw new Error(`No files: no FILES are given, and none of the known files of "${task}" exists here`);
   return kept;

@@ -141,7 +141,7 @@ export async function askPlan(
   const id = executionId ?? (await findExecution(address, wish));
   const path = planPath(id, task, shard);
   const failing = `Cannot get the plan of "${task}" in execution "${id}"`;
-  // A longer list has no room in a request: then only known files are planned.
+  // A longer list does not fit into a request, so only known files are planned.
   const canPlanNew =
     names !== undefined && names.length <= MAX_SPLIT_FILES && names.every(({ length }) => length <= 1_000);
   const posted = canPlanNew ? await postPlan(address, path, names, wish, failing) : undefined;

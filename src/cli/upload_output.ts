@@ -126,7 +126,7 @@ export async function tellRun(
   const { environment, directory } = invocation;
   const workspace = environment["GITHUB_WORKSPACE"]?.trim() || directory;
   const placeOf = (file: string) => {
-    // A report names files from where its tool was started, which may be a folder of the repository.
+    // A report names files relative to the directory of its tool, which may be a folder of the repository.
     const absolute = resolve(directory, file);
     const path = existsSync(absolute) ? relative(workspace, absolute) : file;
     return path.startsWith("..") ? file : path;

@@ -16,7 +16,7 @@ export async function liftTimeLimits(sql: Tx): Promise<void> {
  */
 export async function withSnapshot<T>({ begin }: Pick<Database, "begin">, work: (sql: Tx) => Promise<T>): Promise<T> {
   return await begin(async (lock) => {
-    // A lock of the snapshot's own transaction would come too late: the statement that waits for it has its snapshot by then.
+    // A lock in the snapshot's own transaction would be too late, because the waiting statement already has its snapshot.
     await takeBackupLock(lock);
     await liftTimeLimits(lock);
     await lock`select pg_advisory_xact_lock_shared(${MIGRATION_LOCK})`;
@@ -41,7 +41,7 @@ async function readOnly<T>(begin: Database["begin"], work: (sql: Tx) => Promise<
       }
     });
   } catch (error) {
-    // In the middle of a COPY the rollback fails as well, and says less.
+    // In the middle of a COPY the rollback fails as well, with a less useful error.
     throw cause ? cause.error : error;
   }
 }

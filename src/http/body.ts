@@ -73,7 +73,7 @@ export async function receiveBody(
   const filter = name === "identity" || name === "" ? given : undefined;
   const maxDeclared = max + (filter?.maxTakenBytes ?? 0);
   if (declared > maxDeclared) tooLarge(maxDeclared, declared > 4 * maxDeclared, [variable, filter?.variable]);
-  // A body that may have to be given up is read as a stream, which can be cancelled.
+  // A body that may be evicted is read as a stream, which can be cancelled.
   const isSmall = declared > 0 && declared <= FIRST_BYTES && !signal;
   // Accessing `request.body` would create a stream, which a small body does not need.
   if (!isSmall && !request.body) return { blocks: [], encoding: null };
@@ -189,7 +189,7 @@ async function* chunksOf(
   let reason: unknown;
   const giveUp = (why: unknown) => {
     reason ??= why;
-    // A pending read resolves with that: also where nothing comes any more.
+    // Cancelling resolves a pending read, even if no more data arrives.
     reader.cancel().catch(() => {});
   };
   const timer = setTimeout(() => giveUp(tookTooLong(maxSeconds)), maxSeconds * 1_000);
@@ -215,7 +215,7 @@ async function* chunksOf(
 async function collect(stream: ReadableStream<Bytes>, limits: Collecting): Promise<Bytes[]> {
   const { max, grow, declared, filter } = limits;
   const blocks: Bytes[] = [];
-  // A body that may have to be given up takes no memory before it arrives.
+  // A body that may be evicted takes no memory before it arrives.
   const isGradual = limits.signal !== undefined;
   const first = declared > BLOCK_BYTES || isGradual || filter ? 0 : declared || FIRST_BYTES;
   let last: Bytes = new Uint8Array(first);

@@ -33,7 +33,7 @@ export function createDeadlines(monotonic: () => number = () => performance.now(
       clock ??= setInterval(tick, TICK_MS);
       return new Promise<T>((resolve, reject) => {
         const until = monotonic() + seconds * 1000;
-        // Before it is entered: what throws at once rejects, and there is nothing to wait for.
+        // Calls `work` before the deadline is registered: if it throws at once, there is nothing to wait for.
         const working = work();
         const entry: Entry = {
           until,

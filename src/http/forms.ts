@@ -9,7 +9,7 @@ const TOKEN = /^[\w-]{64}$/;
 const TYPES = ["application/x-www-form-urlencoded", "multipart/form-data", "application/json"];
 
 function originOf(url: string): string | undefined {
-  // "null" is the origin of sandboxed frames and data: pages, which anybody can make.
+  // "null" is the origin of sandboxed frames and data: pages, which anyone can create.
   return URL.canParse(url) && /^https?:/i.test(url) ? new URL(url).origin : undefined;
 }
 

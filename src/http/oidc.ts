@@ -82,7 +82,7 @@ export function createOidc(options: OidcOptions) {
   async function discover(): Promise<openid.Configuration> {
     const metadata = { [openid.clockSkew]: 0, [openid.clockTolerance]: SKEW_SECONDS };
     const execute = [
-      // The ID token is verified, though it comes from the provider itself.
+      // The ID token is verified although it comes from the provider itself.
       openid.enableNonRepudiationChecks,
       ...(issuerUrl.protocol === "http:" ? [openid.allowInsecureRequests] : []),
     ];

@@ -42,7 +42,7 @@ export async function parseUpload(
       if (typeof value !== "string" && name === attachmentField) {
         attachments.push({ path: value.name ?? "", bytes: await value.bytes() });
       } else if (typeof value !== "string") {
-        // There is no name at all where the form gives an empty one.
+        // The name is missing if the form contains an empty one.
         files.push({ name: baseName(value.name ?? "") || name, bytes: await value.bytes() });
       } else {
         addParameter(fields, name, value, mayRepeat);

@@ -88,7 +88,7 @@ function readTest(node: Node, suite: string, cutter: Cutter): ReportedCase {
     durationMs: msFromSeconds(results?.attributes["duration"]),
     message: isFailed ? reason || faults[0]?.message : null,
     stack: isFailed ? stack : null,
-    // Failures that the test declares to be expected, and warnings.
+    // Expected failures and warnings.
     output: isFailed ? null : stack,
     properties: description ? [["description", description]] : [],
   });

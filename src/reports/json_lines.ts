@@ -13,7 +13,7 @@ export function readJsonLines(
   readOther?: (line: string) => void,
 ): { warnings: string[]; isCut: boolean } {
   let [broken, isCut] = [0, false];
-  // Line by line: a list of them, and what is read from them, would be in memory together.
+  // Processes one line at a time, so that all lines and their values are not in memory together.
   eachLine(text, (line) => {
     if (!line.startsWith("{")) {
       if (line !== "") isCut = false;

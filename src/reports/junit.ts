@@ -273,7 +273,7 @@ function toCase(node: Node, place: Place, namer: Namer, cutter: Cutter, readTool
   const name = cutter.cut("name", attributes.name?.trim() || "(no name)");
   const given = cut(attributes.classname?.trim() ?? "", MAX_NAME);
   const position = POSITION.exec(given);
-  // CasperJS repeats where the script lies, which its suite calls the package.
+  // CasperJS repeats the path of the script, which its suite calls the package.
   const classname = position || (given.includes("/") && given === tally.attributes.package) ? "" : given;
   const told = attributes.file || attributes.filepath || position?.[1] || outerFile;
   const file = told ? told.replace(/^file:\/\//, "") : namer.toFile(suites, classname);

@@ -15,7 +15,7 @@ function pytestFile(suites: string[], classname: string): string | null {
   return /^(?:test_\w*|\w+_test|tests?)$/.test(parts.at(-1) ?? "") ? `${parts.join("/")}.py` : null;
 }
 
-// The name that a tool gives its whole report says nothing about a test.
+// Names that tools give to their whole report do not describe a test.
 const TOOL = /^(?:pytest|mocha tests|cucumber-js|jest tests|vitest tests|bun test|alltests|run \d+ of \d+)$/i;
 const DOTTED = /^[\p{L}_$][\w$]*(?:\.[\p{L}_$][\w$]*)+$/u;
 

@@ -148,7 +148,7 @@ const SKIP: Outcome = { status: "skipped", kind: null };
 export function toOutcome(attributes: Node["attributes"], failures: Node[], skipped: Node | null): Outcome {
   const { status = "", result = "", ignored, disabled, incomplete, success, skipped: isSkipped } = attributes;
   const failed = (kind: FailureKind): Outcome => ({ status: "failed", kind });
-  // node writes the failure of a test that is known to fail beside its todo; everywhere else a failure wins.
+  // node writes the failure of an expected failure beside its todo; in other formats a failure takes precedence.
   if (skipped?.attributes.type === "todo" && failures.length > 0) return SKIP;
   if (failures.some(isTimeout)) return failed("timeout");
   if (failures.some(({ name }) => !ERRORS.has(localName(name)))) return failed("failure");

@@ -11,7 +11,7 @@ export function readMocha(json: unknown): Report {
   const cutter = createCutter();
   const list = asList(tests).map(toFields);
   const listed = new Set(list.map(toKey));
-  // A hook that fails is no test, and stands among the failures alone.
+  // A failed hook is no test, and is only listed among the failures.
   const hooks = asList(failures)
     .map(toFields)
     .filter((one) => !listed.has(toKey(one)));

@@ -16,7 +16,7 @@ export function readMochawesome(json: unknown): Report {
   const cutter = createCutter();
   const unknown = createUnknownResults();
   const [tests, hooks]: [ReportedCase[], ReportedCase[]] = [[], []];
-  // Before version 4 there is one suite around all, with other names for what it holds.
+  // Before version 4 there is one root suite, whose fields have other names.
   const open = (Array.isArray(results) ? asList(results) : [suites])
     .map((suite): Place => ({ suite: toFields(suite), titles: "", file: "" }))
     .reverse();

@@ -104,7 +104,7 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
     trials.left -= (text.length - at) / TRIALS_PER_READING;
     if (trials.left < 0) break;
     const next = pieceAt(text, at, nextKind);
-    // Readers of lines go on, and that of JUnit knows further roots, as long as nothing stands between them.
+    // Readers of lines continue, and that of JUnit accepts further roots, unless there is text between them.
     const isRead = source.json === undefined && (source.root === null || (kind === "junit" && isUnbroken()));
     if (!next || (next.kind === kind && isRead)) continue;
     trials.left -= at - from;
@@ -113,7 +113,7 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
     const isSure = isExact(source) && isWhole(before);
     let rest = isWhole(before) ? orNull(() => split(text, next, read, trials), !isSure) : null;
     if (!isSure && !(rest && isWhole(rest[0]!.report))) {
-      // A document ends where its root does. Lines go on while those that follow change what is read.
+      // A document ends with its root. Lines continue as long as further lines change the result.
       if (all === undefined) trials.left -= text.length - from;
       if (isExact(source) || !isSame(before, (all ??= tryRead()))) continue;
       rest ??= split(text, next, read, trials);
@@ -213,7 +213,7 @@ function* beginnings(text: string, from: number, own: string): Generator<[number
     before = index + match[0].length;
     const kind = match.groups!.json === undefined ? nameOf(match.groups!) : jsonKindAt(text, index);
     if (kind === null) continue;
-    // Within a file of prove there is TAP, and behind its result another report.
+    // A file of prove contains TAP, and another report may follow its result.
     if (own === "prove" && kind === "tap") last = PROVE_RESULT.test(gap) ? own : kind;
     if (kind !== own && (kind !== last || kind === "json"))
       yield [index - gap.length + (BUILDS[kind]?.exec(gap)?.index ?? gap.length), kind];

@@ -100,7 +100,7 @@ function toNames(
 ): CaseName & KnownNames {
   const titles = splitPlaywrightTitles([...path, title]);
   const suite = withProject(project, titles.suite);
-  // Earlier versions named the project only where there are several.
+  // Earlier versions only named the project if there were several.
   const former = [...(manyProjects ? [project] : []), ...path].filter(Boolean).join(" > ");
   const isSame = former === suite && title === titles.name;
   return {

@@ -134,7 +134,7 @@ function withName<T>(name: string, isOneOfMany: boolean, read: () => T): T {
     return read();
   } catch (error) {
     if (!(error instanceof ReportError)) throw error;
-    // A message that begins with a field stands by itself as long as there is no other file to be meant.
+    // A message that begins with a field needs no file name if there is only one file.
     if (error.message.startsWith('"') && !isOneOfMany) throw new ReportError(`Cannot read ${error.message}`);
     throw new ReportError(`Cannot read "${cut(name, 200)}": ${error.message}`);
   }

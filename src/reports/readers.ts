@@ -157,7 +157,7 @@ export const READERS: Reader[] = [
   {
     name: "dart",
     title: "Dart or Flutter test JSON lines",
-    // Flutter writes what it builds before them, and lists of events of its own.
+    // Flutter writes build output before the events, and events of its own.
     recognise: ({ root, text }) =>
       root === null &&
       /^(?:(?!\{).*\n){0,1000}\{.{0,1000}"type":"(?:start|allSuites|suite|group|testStart|testDone|print|error)"/.test(

@@ -120,7 +120,7 @@ function reenter(places: Place[], root: Node, depth: number): Place[] {
 function enter({ attributes, children }: Node, { suite: outer }: Place, run: Run): Place {
   const { name = "", source } = attributes;
   if (!outer) run.suite ??= name;
-  // Several sources given at once make a suite around them, named after what happened to be given.
+  // Several sources given at once get a suite around them, whose name depends on what was given.
   const isMade = !outer && source === undefined && name.includes(" & ");
   const path = [outer?.path ?? "", isMade ? "" : name].filter(Boolean).join(" > ");
   const suite: Suite = {
@@ -276,7 +276,7 @@ function toFault({ cases, status, statistics }: Run): { name: string; message: s
 }
 
 function declaredIn(statistics: Node): { passed: number; failed: number; skipped: number | null } | null {
-  // Before version 4 there is one of critical tests as well.
+  // Before version 4 there are also statistics of critical tests.
   const all = named(child(statistics, "total") ?? statistics, "stat").at(-1)?.attributes;
   const [passed, failed, skipped] = [all?.["pass"], all?.["fail"], all?.["skip"]].map((text) =>
     /^\d{1,9}$/.test(text ?? "") ? Number(text) : null,

@@ -33,7 +33,7 @@ export function readSwiftTesting(text: string): Report {
   const { warnings, isCut } = readJsonLines(text, ({ kind, payload }) => {
     if (kind !== "test" && kind !== "event") return;
     const fields = toFields(payload);
-    // The records of tests come before the start of their run.
+    // The records of tests precede the start of their run.
     if (runs.length === 0 || runs.at(-1)!.end !== null)
       runs.push({ tests: new Map(), suites: new Set(), outsideIssues: [], end: null, began: null });
     const run = runs.at(-1)!;

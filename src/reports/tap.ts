@@ -209,7 +209,7 @@ function toPoint(line: string, group: string): Point {
   const directive = /(?:^|\s)#\s*(?:(skip)\S*|todo\b:?|xfail\b)(.*)/i.exec(name);
   if (directive) name = name.slice(0, directive.index);
   let reason = directive?.[2]?.trim() ?? ended?.[1] ?? "";
-  // QUnit and Busted write the name behind it; Perl, whose word is in small letters, the reason.
+  // QUnit and Busted write the name after it; Perl, whose word is in lower case, the reason.
   const isName =
     name.trim() === "" && /^#\s*(?:SKIP|TODO|XFAIL)\s/.test(directive?.[0].trimStart() ?? "") && reason !== "-";
   if (isName) [name, reason] = [reason, ""];

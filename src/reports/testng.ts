@@ -35,7 +35,7 @@ export function readTestng(root: Node): Report {
   const cases = results.map((result) => toCase(cutter, result));
   const failed = parseCount(root.attributes["failed"]);
   const totals = disagreement({ passed: parseCount(root.attributes["passed"]), failed }, cases);
-  // A configuration method that passed is no test, and TestNG counts none of them.
+  // Configuration methods that passed are no tests, and TestNG does not count them.
   for (const { isConfiguration, result } of invocations)
     if (isConfiguration && result.status === "failed")
       cases.push(toCase(cutter, { ...result, kind: result.kind ?? "error" }));

@@ -51,13 +51,13 @@ function encodingOf(bytes: Uint8Array): string {
   if (second === 0 && [0x3c, 0x7b, 0x5b].includes(first ?? 0)) return "utf-16le";
   const head = headOf(bytes, 200);
   const declared = /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"']+)["']/.exec(head)?.[1] ?? "utf-8";
-  // The declaration was readable byte by byte, so it lies: .NET writes "utf-16" into files that it saves as UTF-8.
+  // The declaration was readable byte by byte, so it is wrong: .NET writes "utf-16" into files that it saves as UTF-8.
   return /^(?:utf-?16|ucs-?2|iso-10646-ucs-2)/i.test(declared) ? "utf-8" : declared;
 }
 
 /** Characters that `clean` handles: control characters, noncharacters, and surrogates. */
 const ODD = /[\x00-\x08\x0b\x0c\x0e-\x1f\x9b\ud800-\udfff\ufffe\uffff]/;
-// Only sequences that end soon and on their line: an unterminated one must not eat the text after it, nor a "<".
+// Matches only sequences that end soon and on the same line, so that an unterminated one does not remove following text or a "<".
 const ANSI = /(?:\x1b\[|\x9b)[\d:;?]{0,40}[@-~]|\x1b\][^\x07\x1b\n<]{0,2048}(?:\x07|\x1b\\)/g;
 
 /** Removes terminal colours and control characters. NUL and lone surrogates, which cannot be stored, become U+FFFD. */

@@ -190,13 +190,13 @@ function tellDisagreement(tally: SuiteTotals, { disabled, ...declared }: Declare
   // Some producers count what is disabled among the skipped, some beside them.
   const together = (declared.skipped ?? 0) + (disabled ?? 0);
   const skipped = declared.skipped !== null && together === all.skipped ? together : declared.skipped;
-  // pytest counts subtests that passed, and writes none of them. TestNG does not count tests that were skipped.
+  // pytest counts subtests that passed without listing them. TestNG does not count skipped tests.
   const isBeside = (key: keyof Counted, value: number) =>
     (tally.name === "pytest" && value > all[key]) ||
     (key === "tests" && tally.attributes.ignored !== undefined && value === all.tests - all.skipped);
   const isSo = (key: keyof Counted, value: number | null) =>
     value === null || [all, direct, items].some((counts) => counts[key] === value) || isBeside(key, value);
-  // Some count failed tests, some each of their failures, some those of tests that are to be done.
+  // Tools count failed tests, or each of their failures, or those of todo tests as well.
   const failed = declared.failed ?? all.failed;
   if (isSo("tests", declared.tests) && isSo("skipped", skipped)) {
     if ([all, direct, items].some((counts) => counts.failed === failed) || (failed >= all.failed && failed <= shown))
@@ -223,7 +223,7 @@ function toFaults(tally: SuiteTotals, { failed }: Declared): Fault[] {
     faults.push(missing(`declares ${declared} failed, but none of its test cases failed`));
     [all.failed, tally.shown, tally.unshown] = [all.failed + declared, declared, tally.unshown + declared];
   }
-  // A test around others may have failed with them; only where there are more is one that nothing shows.
+  // An enclosing test may have failed with them; only further failures are not shown by a case.
   if (comments > all.failed + tally.red) {
     faults.push(missing(`ends with "fail ${comments}", but ${all.failed} of its test cases failed`));
     [all.failed, tally.shown] = [comments, Math.max(tally.shown, comments)];

@@ -105,7 +105,7 @@ function readResult(node: Node, { definitions, cutter, unknown }: Reading): Repo
   const className = definitions.get(testId)?.className ?? "";
   const told = text(output, "StdOut");
   const inner = child(node, "InnerResults");
-  // The rows of a data-driven test are results as well, and the test has failed if one of them has.
+  // The rows of a data-driven test are results as well, and the test fails if one of them fails.
   const isThroughChild =
     status === "failed" &&
     inner !== undefined &&

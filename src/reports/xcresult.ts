@@ -10,7 +10,7 @@ type Container = { node: JsonObject; suite: string; outer: Container | null; has
 
 const STATUSES: Record<string, CaseStatus> = {
   Passed: "passed",
-  // The test passed, because it failed as it says that it does.
+  // The test passed, because it failed as declared.
   "Expected Failure": "passed",
   Failed: "failed",
   Skipped: "skipped",

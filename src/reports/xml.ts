@@ -239,7 +239,7 @@ export function* divide(
     if (root instanceof Error) throw new Indivisible();
     return { root, depth: from === begun ? 0 : repeated.length, open: open.length };
   };
-  // The trees of parts would otherwise pile up: the collector cannot know that there is no room for many.
+  // Releases trees of earlier parts, because the garbage collector does not know that memory is scarce.
   const relieve = (at: number) => {
     if (part === SIZES.part) Bun.gc(true);
     relieved = at;
@@ -279,7 +279,7 @@ export function* divide(
       if (inside > 0 || !isDivisible(localName(name))) inside++;
       else {
         const tag = text.slice(start, at);
-        // The declaration stands before every part.
+        // The declaration is repeated before every part.
         if (open.length === 0) head = start - begun > MAX_REPEATED ? "" : text.slice(begun, start);
         open.push({ name, tag });
         length += tag.length;
@@ -316,7 +316,7 @@ const REFERENCE = /&#(?!(?:9|10|13|x0*[9ad]);)(?:x([\da-f]+)|(\d+));/gi;
 
 /** Drops what XML 1.0 does not allow even as a reference; without a copy when there is nothing to drop. */
 function cleanXml(raw: string): string {
-  // Replacing finds all of them first, at a hundred bytes each.
+  // Counts one by one, because replacing would collect all matches first, at a hundred bytes each.
   let references = 0;
   for (REFERENCE.lastIndex = 0; REFERENCE.test(raw);)
     if (++references > MAX_EDITS)

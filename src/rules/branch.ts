@@ -60,7 +60,7 @@ export function lineOf(
 export const isLongLived = (branch: string, patterns: readonly string[]): boolean =>
   patterns.some((pattern) => {
     const parts = pattern.split("*");
-    // Most branches differ at once, which costs less than an expression.
+    // Most branches already differ in their first part, which is cheaper than a regular expression.
     if (!branch.startsWith(parts[0]!)) return false;
     const escaped = parts.map((part) => part.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
     return new RegExp(`^${escaped.join("[^]*")}$`, "u").test(branch);

@@ -176,7 +176,7 @@ function plainNumber(
   const isInstance = BEFORE_INSTANCE.test(before);
   if (keepsStatus && STATUS.test(number) && !(isInstance && /[\w#] ?$/.test(before))) return number;
   if (/^\d{1,5}$/.test(number) && BEFORE_CODE.test(before)) return number;
-  // The port behind a name; a service of its own stays.
+  // Keeps the port of a known service after a name.
   if (/[\w>]:$/.test(before) && SERVICE_PORT.test(number)) return number;
   if (/^\d+\.\d+$/.test(number) && BEFORE_VERSION.test(before)) return number;
   if (numbers || !/^\d{1,2}$/.test(number) || isInstance) return "<n>";
@@ -216,7 +216,7 @@ const OUTSIDE =
 
 /** PHPUnit and bats write the test or the location before the message. */
 const PLACE = /^(?:[\w\\]+::\w+(?: with data set .*)?|\((?:in|from) .{1,300} line \d+[,)].*)$/;
-// Only blanks of its own line, or a text of nothing but line breaks would be gone through from each of them.
+// Matches blanks of one line only, otherwise a text of line breaks would take quadratic time.
 const VALUES =
   /^[^\S\n\r\u2028\u2029]*(?:E\s+)?(?:expected|received|actual|but was|got|left|right|locator|selector)\b[^:]{0,40}: .*/gim;
 
@@ -264,7 +264,7 @@ export function readFailure(failure: Failure): Read {
 /** Returns the fingerprint by the message, regardless of the test, so that it is the same across test cases. */
 export function fingerprint(failure: Failure, read = readFailure(failure)): Fingerprint {
   const { frames, test, message } = meaningOf(failure, read);
-  // Whether a digit or a letter comes first in what was drawn is chance.
+  // Whether a drawn part begins with a digit or a letter is random.
   const drawn = message.replace(/(?:[-_]*<(?:n|hex|size|id)>[-_]*)+/g, "<id>");
   return {
     kind: "message",

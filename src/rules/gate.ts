@@ -124,7 +124,7 @@ export function gateTask(mode: GateMode, task: GatedTask, missingPercent: number
   // The reason why is named already, if the report is incomplete.
   if (forgiven > 0 && !isPartial && task.absence !== null && isAbove(task.absence, missingPercent))
     reasons.push({ kind: "absent", missing: task.absence.missing, skipped: task.absence.skipped });
-  // A task can be red in a way that is not known here: that is not forgiven.
+  // A task that is red for an unknown reason is not forgiven.
   if (task.verdict === "failed" && reasons.length === 0 && forgiven === 0) reasons.push({ kind: "unexplained" });
   return { slug: task.slug, reasons, forgiven };
 }

@@ -73,7 +73,7 @@ export function weighUnit(
   const again = (inARow - 1) * Math.log(c.streak);
   const size = unit.length;
   const isMany = new Set(unit.map(({ file }) => file)).size > 1;
-  // The tests of a file follow from the first one; of many at once each set is as likely as another.
+  // Further tests of a file follow from the first one; of many at once each set is equally likely.
   const spread = isMany ? Math.log(c.many / n) - logChoose(n, size) : Math.log(c.broken / n);
   const isNew = unit.every(({ results, inheritance }) => results === 0 && inheritance.last === "none");
   const hasPassed = unit.some(({ passedAtCommit }) => passedAtCommit) ? Math.log(c.passedAtCommit) : 0;

@@ -63,7 +63,7 @@ function kindOf(part: string, inCompound: boolean): Kind {
   }
   if (part.length < 4) return "word";
   if (/^\d/.test(part) || (/^[0-9a-f]{7,}$/i.test(part) && digits > 1)) return "random";
-  // A word that carries a number, as user42 and Float32Array do, and not a piece of a hash that happens to be readable.
+  // A word with a number, such as user42 and Float32Array, and not a piece of a hash that happens to be readable.
   const runs = part.match(/[A-Za-z]+/g)!;
   const isReadable = runs.every((run) => countRarePairs(run) === 0 && !/[a-z][A-Z](?:[A-Z]|$)/.test(run));
   const longest = Math.max(...runs.map((run) => run.length));

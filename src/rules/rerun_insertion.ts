@@ -41,12 +41,12 @@ export function toInsertion(preset: Preset, command: string): (args: string) => 
   if (elsewhere) cannot(`the command of the task runs in another folder by ${elsewhere.text}`);
   const rest = words.slice(after);
   const split = rest.findIndex(({ text }) => text === "--" || (preset === "go" && /^--?args$/.test(text ?? "")));
-  // gotestsum hands on what comes after "--", and npm does; everything else takes it for no option.
+  // gotestsum and npm pass on what follows "--"; other tools end their options there.
   const isHandedOn = nameOf(words[after - 1]) === "gotestsum" || (isScript && nameOf(words[0]) === "npm");
   const own = isHandedOn ? (split === -1 ? [] : rest.slice(split + 1)) : split === -1 ? rest : rest.slice(0, split);
   const stripped = tool.strip ? tool.strip(own) : [];
   const dashes = isHandedOn && split === -1 ? " --" : "";
-  // Before the options of the command, of which the last may want a value; "go -C" wants to be the first.
+  // Inserted before the options of the command, because the last one may need a value; "go -C" must be the first.
   const last = preset === "go" ? own.at(-1) : undefined;
   const before = last ?? (isHandedOn ? rest[split === -1 ? rest.length - 1 : split] : undefined) ?? words[after - 1]!;
   return (args) => {
@@ -79,7 +79,7 @@ function findTool(words: Word[], { name, verb, mode }: TestTool): number | undef
       const next = words.findIndex(({ text }, index) => index > at && !text?.startsWith("-"));
       if (words[next]?.text === verb) return next + 1;
     }
-    // npm takes options for its own, unless they come after "--".
+    // npm takes options as its own unless they follow "--".
     const isNpm = nameOf(words[0]) === "npm" && !words.slice(0, at + 1).some(({ text }) => text === "--");
     if (at === 0 ? !WRAPPERS.test(called) : INSTALLS.test(called)) return undefined;
     if (isNpm && name.test(nameOf(words[at + 1]))) return undefined;

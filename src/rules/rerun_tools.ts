@@ -146,14 +146,14 @@ function* selectPlaywright(cases: Cases): Generator<Selection> {
     const file = escape(one.file);
     const [first = "", ...rest] = one.suite.split(" > ");
     const inProject = titlePattern({ ...one, suite: rest.join(" > ") }, ARROWS);
-    // The first suite is the project where there are several.
+    // If there are several projects, the first suite is the project.
     return [
       `(?:.*\\s)?${file}${gap}${title}`,
       ...(first === "" ? [] : [`${flatten(first, ARROWS)}${gap}${file}${gap}${inProject}`]),
     ];
   });
   const pattern = `^(?:${[...new Set(patterns)].join("|")})\\s*(?:@.*)?$`;
-  // Files are patterns as well, and relative to where its settings have the tests.
+  // Files are patterns as well, relative to the test directory in its settings.
   const files = [...new Set(cases.only.map(({ file }) => file))];
   const words = files.includes(null) ? [] : files.map((file) => quoted(`(?:^|/)${escape(file!)}$`));
   yield { args: ["--grep", quoted(pattern), ...words] };
@@ -163,7 +163,7 @@ function* selectPlaywright(cases: Cases): Generator<Selection> {
 /** Passes few nodes as words, which every version accepts, and many in a file, which needs pytest 8.2. */
 function* selectPytest(cases: Cases): Generator<Selection> {
   const nodes = [...new Set(cases.only.map((one) => toNode(one, cases)))];
-  // In a file each line is an argument, and Python knows many ends of lines.
+  // In a file each line is an argument, and Python recognises many line ends.
   const odd = nodes.find((node) => /[\p{Cc}\u2028\u2029]/u.test(node));
   if (odd !== undefined) cannot(`${quote(odd)} has characters that pytest cannot be given`);
   yield { args: nodes.map(quoted) };

@@ -100,12 +100,12 @@ export function outcomeOf(
 ): RunOutcome {
   const isIn = run.completedAt !== null || isComplete(attempts, shards);
   const isBroken = latestAttempts(attempts).some(({ partial }) => partial);
-  // The execution has ended: what has come since then is not all of it either.
+  // The execution has ended, so later reports do not make the run complete either.
   const isIncomplete = !isIn && (run.status === "incomplete" || run.status === "timed_out");
   const isRed = counts.failed - (counts.shadowed ?? 0) > counts.quarantined || (counts.notRerun ?? 0) > 0;
   const verdict = isRed || isBroken || isIncomplete ? "failed" : "passed";
   const ended = isIncomplete ? "incomplete" : run.status === "cancelled" ? run.status : "running";
-  // Once its results are counted it stays what it was, unless a retry shows that the outage is over.
+  // Once its results are counted the outcome stays, unless a retry shows that the outage has ended.
   const mayBe = isIn && (run.healthApplied !== true || run.outage);
   const isPart = mayBeOutage(counts) && isOutageTogether([...others, counts]);
   const outage = mayBe && (isOutageRun(counts, run.wasOutage) || isPart);

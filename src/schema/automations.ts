@@ -23,7 +23,7 @@ export function nextTime(schedule: string, timezone: string, from: Date): Date |
 
 const isZone = (zone: string): boolean => {
   try {
-    // An offset such as +02:00 would be one as well, and knows no summer time.
+    // An offset such as +02:00 is accepted by the engine, but has no daylight saving time.
     return /^[A-Za-z]/.test(zone) && Boolean(new Intl.DateTimeFormat("en", { timeZone: zone }));
   } catch {
     return false;
@@ -90,7 +90,7 @@ export const conditions = v.strictObject({
     v.optional(
       v.pipe(
         someOf(text(200)),
-        // An empty list comes here as well.
+        // Empty lists also arrive here.
         v.check(
           ([first]) => !first?.startsWith("!"),
           "expected a pattern that includes branches before the first one that excludes",

@@ -49,7 +49,7 @@ export function recordOf<const Key extends v.GenericSchema<string, string>, cons
   type Given = v.GenericSchema<Record<string, v.InferInput<Value>>, Record<string, v.InferOutput<Value>>>;
   const rule = v.maxEntries<Record<string, v.InferOutput<Value>>, number, string>(max, tooMany);
   const isTooLarge = (given: object) => Object.keys(given).length > max;
-  // The type of the record itself holds the names of its keys where they are known, which they are not here.
+  // The type of a record includes the names of its keys, which are not known here.
   const record = v.record(key, value, expected) as unknown as Given;
   return v.pipe(withoutLists(sizeFirst(record, isTooLarge, rule)), rule);
 }

@@ -115,7 +115,7 @@ function base64FormsOf(text: string): string[] {
     const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(text)]);
     const first = [0, 2, 3][shift]!;
     const encoded = bytes.toString("base64");
-    // At the end of the encoded data the last character is known as well.
+    // At the end of the encoded data the last character is also known.
     return [encoded.slice(first, Math.floor((bytes.length * 8) / 6)), encoded.slice(first)];
   });
 }

@@ -31,7 +31,7 @@ export function createSecretKey(file: string): Uint8Array {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${crypto.randomUUID()}`;
   try {
-    // Whole from the moment it is there: who finds half of it would not start.
+    // Created atomically, because a server that finds half of it would not start.
     writeFileSync(draft, `${randomBytes(32).toString("base64")}\n`, { mode: 0o600, flag: "wx", flush: true });
     // A server that root starts once must not keep the owner of the directory from starting it later.
     const { uid, gid } = statSync(dirname(file));

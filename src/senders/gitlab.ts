@@ -145,7 +145,7 @@ export const gitlab: Sender<"gitlab"> = {
     if (typeof request === "string") return { status: "refused", error: request };
     let answer = await http.request(request);
     const { inputs = {}, execution } = job.options;
-    // A project may let nobody set variables; a pipeline that asks for none and is not waited for starts without.
+    // A project may forbid variables. A pipeline without required ones, for which no execution waits, starts without them.
     if (execution && !execution.waits && Object.keys(inputs).length === 0 && isWithoutVariables(answer))
       answer = await http.request(
         toRequest(config, { ...job, options: { ...job.options, execution: undefined } }) as OutboundRequest,

@@ -101,7 +101,7 @@ const MIN_MASKED_LENGTH = 8;
 
 /** Returns the parts of a secret that receivers may send back: of an address, those that nobody can guess. */
 function partsOf(secret: string): string[] {
-  // Base64 may come without its padding, or with that spelled otherwise.
+  // Base64 may come without its padding, or with encoded padding.
   const parts = [secret, secret.replace(/^whsec_/, ""), secret.replace(/=+$/, "")];
   // A token may begin like an address and be none.
   const address = /^https?:/i.test(secret) ? URL.parse(secret) : null;

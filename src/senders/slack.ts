@@ -32,7 +32,7 @@ export function toSlackMessage({ tone, title, text, facts, lines, knownBugs = []
     text: escape(`${name}: ${oneLine(value)}`, 300),
   }));
   return {
-    // Names hold marks such as "*" and "_", which are part of them.
+    // Names contain marks such as "*" and "_" literally.
     mrkdwn: false,
     text: escape(`${heading}: ${oneLine(text)}`, 3_000),
     blocks: [
@@ -57,7 +57,7 @@ export const slack: Sender<"slack"> = {
 
   async send(http, { url }, { notice, now }) {
     const answer = await http.request(postJson(url, {}, toSlackMessage(notice)));
-    // Slack says in words what was wrong.
+    // Slack answers with the error as text.
     const says = () => (answer.text === "" ? undefined : oneLine(answer.text));
     return judge(answer, answer.status === 200 && answer.text.trim() === "ok", now, says);
   },

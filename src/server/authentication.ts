@@ -60,7 +60,7 @@ export function createAuthentication({ keys, rateLimit, deadlines, log }: Authen
     /** Turns what went wrong into what the caller gets instead of an answer; never throws. */
     async refuse(error: unknown, client: () => string, progress: CallerProgress, requestId: string): Promise<Problem> {
       let problem = toProblem(error, log, requestId);
-      // An error is an answer too: a key that was revoked meanwhile gets none but 401.
+      // Also checked for errors: a key that was revoked meanwhile only gets 401.
       if (progress.caller && problem.status < 500 && problem.code !== "UNAUTHORIZED")
         await requireLive(progress.caller, progress).catch((error) => (problem = toProblem(error, log, requestId)));
       if (problem.code === "UNAUTHORIZED" || !progress.admission) {

@@ -55,7 +55,7 @@ export function createMcpRequests({ publicUrl }: McpOptions, { readAddress, reco
     const { request, connection } = incoming;
     requireHost(incoming);
     requireAsSent(incoming);
-    // The protocol asks for this status: clients take anything else for a failure.
+    // The protocol requires this status; clients treat any other one as a failure.
     if (request.method !== "POST")
       return refusal(405, "NOT_FOUND", `Method ${request.method} is not supported: this endpoint supports POST`, {
         Allow: "POST",

@@ -59,7 +59,7 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
       signals: { watch: () => ({ next: async () => "closed", end() {} }), tell() {} },
       live: createLive(database, { onError() {} }),
       eventStreams: createEventStreams(),
-      // Uploads reach nobody.
+      // Uploads send no requests.
       outbound: createOutbound({ allow: nothing }),
       outboundAllow: nothing,
     });

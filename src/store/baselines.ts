@@ -69,7 +69,7 @@ export const baselineOf = (sql: Sql, projectId: Given, { id, branch, pullRequest
     limit: 1,
   });
   const itself = sql`case when is_long_lived(${branch}::text, long_lived_branches) then ${branch}::text end`;
-  // A pull request into the branch of another one is compared with the builds of that.
+  // A pull request into the branch of another one is compared with the builds of that branch.
   const lines = sql`
     select 1 as rank, target as branch, false as is_of_pull from base
     ${base ? sql`union all select 2, target, true from base where not is_shared` : sql``}

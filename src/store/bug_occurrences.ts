@@ -25,7 +25,7 @@ export async function insertOccurrences(
 ): Promise<void> {
   const bugIds = toTextArray(occurrences.map(({ bugId }) => bugId));
   const testCases = toNumberArray(occurrences.map(({ testCase }) => testCase));
-  // A run that comes late is not the last one that a bug was seen in.
+  // A late run does not become the last one that the bug was seen in.
   const isOlder = sql`coalesce(b.last_seen_at > ${run.seenAt}::timestamptz, false)`;
   const occur = sql`
     with added as (

@@ -232,7 +232,7 @@ export async function matchExecutions(
     project: projectId,
     freshIds: toTextArray(queries.map(({ freshId }) => freshId)),
     ids: toTextArray(queries.map(({ id }) => id)),
-    // An id says all.
+    // An id is sufficient.
     keys: toTextArray(queries.map(({ id, key }) => (id === null ? key : null))),
     branches: toTextArray(queries.map(({ branch, queueRef }) => queueRef ?? branch)),
     pullRequests: toTextArray(queries.map(({ pullRequest }) => pullRequest)),

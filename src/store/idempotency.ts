@@ -38,7 +38,7 @@ export async function claimRequest(sql: Sql, claim: RequestClaim, digest: string
     select encode(digest, 'hex') as digest, status, content_type as "contentType", body,
       case when status <> 0 then 'answered' when acting and claimed_until < now() then 'lost' else 'running' end as state
     from idempotency where ${place(sql, claim)}`;
-  // Refused meanwhile, it may be claimed again.
+  // If it was refused meanwhile, it can be claimed again.
   return stored ?? (await claimRequest(sql, claim, digest));
 }
 

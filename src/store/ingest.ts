@@ -123,7 +123,7 @@ export async function storeIngest(sql: Tx, projectId: string, writes: IngestWrit
   for (const part of parts)
     for (const [name, value] of Object.entries(PARAMETERS[part](first[part] as never)))
       parameters[`${part} ${name}`] = value;
-  // All of it is sent at once: a batch may send its commit as soon as this function has returned.
+  // Sends everything at once, because a batch may send its commit as soon as this function has returned.
   await Promise.all([
     composeParts(parts)(sql, parameters),
     discardDays(sql, projectId, [

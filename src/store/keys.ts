@@ -113,7 +113,7 @@ export const updateLastUsed = (sql: Sql, key: LiveKey) => sql`
 
 /** Locks a project, so that its key is not generated twice at once, and returns its team. */
 export const lockProjectForKey = async (sql: Tx, projectId: string): Promise<string | undefined> => {
-  // Uploads, whose end a revocation waits for, may still refer to it.
+  // Uploads that a revocation waits for may still refer to the project.
   const [project] = await sql<{ teamId: string }[]>`
     select team_id as "teamId" from project where id = ${projectId} for no key update`;
   return project?.teamId;

@@ -112,7 +112,7 @@ export const selectOwnedGroups = async (sql: Sql, projectId: string): Promise<Ow
 /** Sets the list of the test cases of each group, in a transaction that holds the lock for naming. */
 export async function updateOwnerLists(sql: Tx, projectId: string, groups: readonly OwnedGroup[]): Promise<number> {
   if (groups.length === 0) return 0;
-  // The planner may not know yet how many cases there are, and would go through all of them for each group.
+  // Without statistics, the planner would scan all cases for each group.
   await sql`set local enable_nestloop = off`;
   const updated = await sql`
     update test_case c set owner_list = g.owner_list

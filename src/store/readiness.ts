@@ -46,7 +46,7 @@ export function createReadiness(
         return isWritable;
       });
     } catch (error) {
-      // Where temporary files are limited to less than what is written, nothing is known of the disk.
+      // If the limit of temporary files is below the written size, the state of the disk is unknown.
       if (isOverLimit(error)) return true;
       throw error;
     }
@@ -67,7 +67,7 @@ export function createReadiness(
     return false;
   }
 
-  // A look that waits behind many uploads says nothing: that these are committed meanwhile does.
+  // A check that waits behind many uploads says nothing, but their commits do.
   return (): Promise<boolean> =>
     (looking ??= Promise.race([look().catch(() => false), waitForCommit()]).finally(() => (looking = undefined)));
 }

@@ -65,7 +65,7 @@ async function deletePortion(sql: Tx, aged: AgedTable, rows: AgedRows): Promise<
   const ids = [...new Set(found.map(({ id }) => id))];
   if (ids.length === 0) return 0;
   if (rows.kind === "executions") await discardDays(sql, rows.projectId, ids);
-  // The bound is repeated, so that PostgreSQL looks into the partitions of that time alone.
+  // The bound is repeated, so that PostgreSQL only reads the partitions of that time.
   const { count } = await sql`
     delete from ${sql(table)} where ${isOld} and ${sql(key)} = any(${toTextArray(ids)}::uuid[])`;
   return count;

@@ -31,7 +31,7 @@ export async function selectRunBlocks(
   after: number,
   limit: number,
 ): Promise<CountedBlock[]> {
-  // One look at an index for each run: a join would be left to what the planner knows of the table.
+  // One index look-up per run; a join would depend on the statistics of the table.
   const rows = await sql<Packed[]>`
     select run.place::int - 1 as run, b.*
     from unnest(${toTextArray(runIds)}::uuid[]) with ordinality as run (id, place), lateral (

@@ -69,7 +69,7 @@ function sampleOf(digests: Digests): Digests {
 
 const LOOK_UP = compose<"project" | "identities", Dictionary>((sql, given) => {
   const wanted = sql`unnest(${given("identities")}::uuid[]) as wanted (identity)`;
-  // An identity has an index of its own; that of the projects would have all of them read while the table is unknown.
+  // An identity has an index of its own. Without statistics the planner might use that of the project and read all its cases.
   const isOwn = sql`(project_id = ${given("project")}) is true`;
   const known = sql`
     select identity, number from ${wanted} join test_case using (identity) where ${isOwn}
@@ -180,7 +180,7 @@ export async function insertTestCases(
   const numbers = added === last ? [] : (await selectTestCaseNumbers(sql, projectId, digestsOf())).numbers;
   const isFresh = (index: number) => (numbers[index] ?? null) === null;
   const fresh = cases.filter((_, index) => isFresh(index));
-  // The lower half, which is seen before the transaction commits: the highest number must not be until all are there.
+  // The lower half is visible before the transaction commits. The highest number must not be visible until all are.
   const aside = fresh.length < MANY || pool === sql ? 0 : fresh.length >> 1;
   const copies = await Promise.allSettled([
     copyTestCases(pool, projectId, taskSlug, fresh.slice(0, aside), added + 1),
@@ -299,7 +299,7 @@ export async function selectNamesakes(
   const isWanted = sql`
     c.project_id = ${projectId} and ${isInCatalogue(sql, sql`c`)} and c.task_slug = ${taskSlug} and c.suite = wanted.suite and c.name = wanted.name`;
   const isFew = cases.length < MIN_NAMES_TO_SCAN;
-  // After a first upload the planner does not know yet how many cases there are, and would go through all of them for each.
+  // After a first upload there are no statistics, and the planner would scan all cases for each one.
   if (!isFew) await sql`set local enable_nestloop = off`;
   const namesakes = await sql<KnownTestCase[]>`
   -- What the run has already is read once, each step from what the last one has found: as joins these would be left to the

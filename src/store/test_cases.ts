@@ -132,7 +132,7 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
     const found = await sql<FlatRow[]>`
       select ${columns(sql)}, ${order ? sql`h.${sql(order.column)}::text` : sql`null`} as key
       ${
-        // Sorted by what is remembered, the index of that leads; otherwise that of the cases.
+        // If sorted by health, its index comes first; otherwise that of the cases.
         order
           ? sql`from case_health h join test_case c on c.project_id = h.project_id and c.number = h.test_case`
           : // Told twice where the page begins, so that whichever way they are joined both begin there.
@@ -272,7 +272,7 @@ export const selectHistory = async (
   const number = numberOfTestCase(id);
   const place = sql`b.project_id = ${projectId} and b.block = ${toStoredBlock(blockOf(number), isUntrustedCase(number))} and b.run_id < ${after}`;
   const isFiltered = status !== undefined || branch !== undefined;
-  // The last two ids: of the last result that is looked at, and of one more where there are any left.
+  // Returns the last two ids: that of the last result read, and one more if there are any left.
   const bound = isFiltered
     ? sql`(select array_agg(run_id) from (
         select b.run_id from case_result b where ${place} order by b.run_id desc offset ${lookedAt - 1} limit 2) ids)`

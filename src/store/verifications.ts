@@ -80,7 +80,7 @@ export const newTestsOf = (sql: Sql, e: Fragment): Fragment => sql`(
 
 /** Locks verifications of the project until the commit, and returns the number of running ones. */
 export const countRunningVerifications = async (sql: Tx, projectId: string): Promise<number> => {
-  // In a statement of its own: the one that counts sees what was committed before it began.
+  // A separate statement, because the one that counts must see what was committed before it began.
   await takeLock(sql, ["verifications", projectId]);
   const [row] = await sql<{ count: number }[]>`
     select count(*)::int as count from verification

@@ -42,7 +42,7 @@ export function createDeliverer(
       );
     } catch (error) {
       log.warn("Cannot deliver to an integration; the others continue", { integrationId: claim.id, error });
-      // The same again would fail the same way at once: the claim ends by itself.
+      // An immediate retry would fail in the same way: the claim expires by itself.
       return;
     } finally {
       clearInterval(extending);

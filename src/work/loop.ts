@@ -48,7 +48,7 @@ export function startLoop(name: string, everyMs: number, log: Log, work: (goOn: 
   }
 
   function wait(): void {
-    // Several servers that started together should not all come at the same moment.
+    // Servers that started together should not run at the same moment.
     timer = setTimeout(() => (round = run()), everyMs * (0.8 + 0.4 * Math.random()));
   }
 

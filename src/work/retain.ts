@@ -71,7 +71,7 @@ export async function retain(
     goOn,
   );
   const report = createReport(log, onDeleted);
-  // A month that nobody keeps is dropped as a whole, which returns its disk space.
+  // A month that no project keeps is dropped as a whole, which returns its disk space.
   const bounds = due.filter(({ kind }) => kind === "results").map(({ before }) => before.getTime());
   if (bounds.length === projects.length && bounds.length > 0)
     await eachOf(

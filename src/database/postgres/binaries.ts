@@ -49,7 +49,7 @@ async function unpack({ name, blob }: EmbeddedFile, account: SystemAccount | und
   const directory = await install(join(place, name.slice(0, -PACKED.length)), async (directory) => {
     const archive = new Bun.Archive(Bun.zstdDecompressSync(await blob.bytes()));
     await archive.extract(directory).catch((error: Error) => {
-      // Bun says "ReadError" whatever cannot be written.
+      // Bun reports "ReadError" for everything that cannot be written.
       throw new Error(`its programs cannot be unpacked into "${place}" (${error.message}): the disk may be full`);
     });
   });

@@ -100,7 +100,7 @@ function checkLink(requested: string): void {
   if (!leadsHere) writeFileSync(record, requested);
 }
 
-// The new name is random and only the link knows it, so deleting DATA_DIR really starts afresh.
+// The new name is random and stored only in the link, so deleting DATA_DIR really starts afresh.
 function moveHome(requested: string, account: SystemAccount, say: (message: string) => void): void {
   if (readdirSync(requested).length > 0) {
     throw new Error(`The account ${account.name} cannot enter "${requested}": give it search permission for the path`);
@@ -143,7 +143,7 @@ const letPass = (directory: string) => chmodSync(directory, 0o711);
 const canEnter = (account: SystemAccount, directory: string) =>
   execute(account, ["/bin/sh", "-c", 'cd "$0"', directory]).ok;
 
-// An owner who is not root comes first: a database made by a service account stays its own when root looks in.
+// A non-root owner takes precedence, so that the database of a service account keeps its owner when root runs a command.
 function unprivilegedAccount(requested: string): SystemAccount {
   for (const path of [join(requested, "cluster"), requested, dirname(requested)]) {
     const owner = statSync(path, { throwIfNoEntry: false });

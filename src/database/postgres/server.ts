@@ -70,8 +70,8 @@ function localSocket(cluster: string, named: string): string {
   return basename(named).startsWith(prefix) && fitsInside(home) ? join(home, basename(named)) : named;
 }
 
-// After a reboot, or in a new container, the pid may be anybody's; a postmaster works in its data directory. Another path, or another
-// mount namespace, may lead to the same directory, so paths are not compared.
+// After a reboot, or in a new container, the pid may belong to another process. A postmaster works in its data directory. Paths are not
+// compared, because another path or mount namespace may lead to the same directory.
 function isPostmaster(pid: number, cluster: string): boolean {
   try {
     const works = statSync(`/proc/${pid}/cwd`, { bigint: true });
@@ -132,7 +132,7 @@ export async function launch(
     const server = await whenReady(cluster, () => child.exitCode === null && child.signalCode === null, say);
     if (server) return server;
     const said = readFileSync(log).subarray(before).toString().trim().slice(-2000);
-    // Processes of a killed postmaster end by themselves, but not at once.
+    // Processes of a killed postmaster end after a moment.
     if (!said.includes("shared memory block") || Date.now() > deadline) {
       const why = said.includes("No space left on device") ? ", because its disk is full" : "";
       throw new Error(`PostgreSQL does not start${why}; its log "${log}" ends with:\n${said}`);

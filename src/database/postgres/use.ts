@@ -115,7 +115,7 @@ function readUse(home: Home): Use | undefined {
 // Excludes the device number, which may change with a restart or a remount.
 function identify(home: Home): Identity {
   const { ino, birthtimeNs, ctimeNs } = statSync(home.directory, { bigint: true });
-  // Where the file system does not know when a file was created, there is 0 or the time of its last change.
+  // File systems that do not store the creation time report 0 or the time of the last change.
   const isKnown = birthtimeNs > 0n && birthtimeNs !== ctimeNs;
   return { inode: String(ino), created: isKnown ? String(birthtimeNs) : null };
 }

@@ -73,7 +73,7 @@ export async function storeContents(
   async function storeOne({ sha256, file, bytes }: SpooledFile): Promise<void> {
     const key = { projectId, sha256 };
     try {
-      // A store that was restored from an older copy may lack what the database knows.
+      // A store restored from an older copy may lack contents that the database lists.
       const claim = claims.get(sha256)!;
       if (claim.isStored && (await store.has(key))) return;
       await store.put(key, file);

@@ -192,7 +192,7 @@ async function judgeIntegration(
     await markIntegrationSound(sql, teamId, id);
     const link = outcome.status === "sent" ? outcome.link : undefined;
     if (link === undefined) return true;
-    // The issue is there whether or not it can be linked: forgetting that it was sent would open another one.
+    // The issue exists whether or not it can be linked. Rolling back its delivery would open another one.
     await savepoint(sql, (sql) => linkBugReport(sql, delivery, link)).catch((error: unknown) => {
       if (isUnavailable(error) && !isTimeout(error)) throw error;
       onBug(error);

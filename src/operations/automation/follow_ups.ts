@@ -23,7 +23,7 @@ export async function selectFollowUps(
   const own = "event" in trigger ? trigger.event : undefined;
   const isGated = met && own === "execution.completed" && execution?.status !== "cancelled";
   const gates = isGated && type === "execution.changed" ? actions.filter(isGateStatus) : [];
-  // An event of its own follows.
+  // The other event follows separately.
   const isDouble = type === "execution.completed" && own === "execution.failed" && execution?.status !== "passed";
   const pullRequest = execution?.pullRequest ?? null;
   if (projectId === null || pullRequest === null || own === undefined || isDouble) return gates;

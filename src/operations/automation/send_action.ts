@@ -24,7 +24,7 @@ export async function sendAction(
   { teamId, automation, event, project, notice: outcome, cause }: Occasion,
 ): Promise<ActionAnswer> {
   const { type, integrationId, owners: _, ...given } = { owners: undefined, ...action };
-  // Locked, so that nobody deletes it before the delivery refers to it.
+  // Locked until the delivery refers to it, so that it is not deleted.
   const integration =
     (await lockIntegrationForUse(sql, teamId, integrationId)) && (await selectIntegration(sql, teamId, integrationId));
   if (!integration) return failed("The integration was deleted");
@@ -72,7 +72,7 @@ export async function sendAction(
   const waits = `${MAX_WAITING} deliveries are waiting for "${name}" already`;
   const quota = await dropOldestDeliveries(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
   if (quota.givenUp.includes(deliveryId)) return { ...failed(waits), ...about, deliveryId };
-  // Messages make room for these; where there are none left, it is said here and now.
+  // Old messages are dropped to make room. If there are none left, the failure is reported now.
   if (type !== "notify" && quota.isFull) {
     await endUnsent(sql, { teamId, integrationId, id: deliveryId }, "failed", notSent(now, `Not sent: ${waits}`));
     return { ...failed(waits), ...about, deliveryId };

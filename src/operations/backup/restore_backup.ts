@@ -89,7 +89,7 @@ export async function restoreBackup({ begin }: Pick<Database, "begin">, options:
       }
     });
   } catch (error) {
-    // In the middle of a COPY the rollback fails as well, and says less.
+    // In the middle of a COPY the rollback fails as well, with a less useful error.
     throw cause ? cause.error : error;
   }
 }

@@ -92,7 +92,7 @@ export async function trackBugs(
   if (concerned.length === 0) return found;
   await lockBugs(sql, projectId);
   const known = await findBugsByFingerprint(sql, projectId, [...failures.values()].flat());
-  // One after the other: a bug that the first one opens or resolves is known to the next one.
+  // Processed in order, because a run may find a bug that an earlier one opened or resolved.
   for (const run of concerned) {
     const own = failures.get(run.id) ?? [];
     const { touched, events } =

@@ -140,7 +140,7 @@ async function planOthers(sql: Tx, { projectId, search }: Step, atOnce: number):
     try {
       plans.push(await savepoint(sql, (sql) => plan(sql, projectId, other, atOnce)));
     } catch (error) {
-      // The other search reports its error in a step of its own, and does not keep this one from going on.
+      // The other search reports its error in its own step, and does not stop this one.
       if (isUnavailable(error)) throw error;
     }
   return plans.filter(({ next, mayShare }) => mayShare && !next.verdict);

@@ -100,7 +100,7 @@ async function read(project: Project) {
 }
 
 function take(project: Project, { watchers, shown, rows, batch }: Awaited<ReturnType<typeof read>>): LiveReading {
-  // Keys first: a watcher that may not see it any more is gone before it is there.
+  // Checks keys first, so that a watcher without access ends before it gets anything.
   for (const watcher of project.watchers) for (const keys of [rows.keys, batch.keys]) watcher.onKeys(keys);
   project.position = batch.to;
   project.states.update(rows, shown);
@@ -150,6 +150,6 @@ async function follow(project: Project, onEnd: () => void): Promise<void> {
     await promise;
     clearTimeout(timer);
   }
-  // In the same step as the check above: a watcher that comes later needs a new project.
+  // In the same synchronous step as the check above, because a later watcher needs a new project.
   onEnd();
 }

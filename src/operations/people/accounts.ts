@@ -171,7 +171,7 @@ export async function logIn(
       const hash = account?.passwordHash ?? null;
       if (!(await signIn.passwords.verify(password, hash))) return undefined;
       return await database.begin(async (sql) => {
-        // A password that was changed meanwhile opens nothing any more.
+        // A password that was changed meanwhile is refused.
         if (!(await lockPasswordHash(sql, account!.id, hash!))) return undefined;
         if (before !== undefined && isToken(before)) await deleteSessionByDigest(sql, tokenDigest(before));
         return await startSession(sql, account!.id, client);

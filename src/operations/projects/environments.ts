@@ -148,6 +148,6 @@ function readJson(text: string): [name: string, value: unknown][] {
 function readDotenv(text: string): [name: string, value: unknown][] {
   const { variables, problems } = parseDotenv(text);
   if (problems.length > 0) refuse(`Cannot read the body: ${problems.join("; ")}`);
-  // The last one wins, as it does where such a file is used.
+  // The last one wins, as in other readers of such files.
   return [...new Map(variables.map(({ name, value }) => [name, value]))];
 }

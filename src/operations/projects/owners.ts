@@ -174,7 +174,7 @@ export async function storeOwners(
   const isStored = (stored: OwnersFileRow | undefined) => (stored?.digest ?? "") === (content.trim() && file.digest);
   if (isStored(await selectOwnersFile(sql, projectId))) return false;
   const read = readFile(file);
-  // Most of the time goes into the patterns; nobody has to wait for the lock meanwhile.
+  // Matching patterns takes most of the time, so it is done without the lock.
   const known = await createLists(read, await selectOwnedGroups(sql, projectId));
   return await transact(async (tx) => {
     await lockTestCases(tx, projectId);

@@ -98,7 +98,7 @@ const keyOf = (run: number): string => `sample ${run + 1}`;
 export async function insertSampleData(sql: Tx, projectId: string, defaultBranch: string, now: Date): Promise<void> {
   const random = createRandom(7);
   const executionIds: string[] = [];
-  // In the order of database/locks.ts: taking in a report takes locks that come after those of the next run.
+  // Keeps the order of database/locks.ts: storing a report takes locks that come after those of the next run.
   await lockTestCases(sql, projectId);
   for (let run = 0; run < DAYS * RUNS_A_DAY; run++) await lockExecutionKey(sql, projectId, keyOf(run));
   for (let run = 0; run < DAYS * RUNS_A_DAY; run++) {
