@@ -82,8 +82,8 @@ function completionOf(parameters: UploadParameters, { format, completedAt }: Rep
 }
 
 /**
- * The lease says which execution, task and shard it is; who says so as well says the same. `only`: of a rerun of what failed,
- * or of a probe, the test cases that it was asked for. `testedCommit`: what its runner has found checked out.
+ * Resolves a lease to its execution, task and shard; parameters that name them must agree. `only` are the test cases of a rerun of
+ * failures, or of a probe. `testedCommit` is the commit that the runner checked out.
  */
 async function ofLease(
   sql: Sql,

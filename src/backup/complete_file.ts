@@ -6,8 +6,8 @@ import { dirname, resolve } from "node:path";
 import { isWriteFailure, toFileError } from "../file_failure.ts";
 
 /**
- * Throws an Error if there is a file already, or it cannot be written. Until the end it is named `path` + ".partial": a killed process leaves
- * this file, and the next one replaces it.
+ * Throws an Error if the file exists already or cannot be written. Until it is complete it is named `path` + ".partial": a killed process
+ * leaves this file, and the next one replaces it.
  */
 export async function writeCompleteFile<T>(path: string, work: (handle: FileHandle) => Promise<T>) {
   if (existsSync(path)) throw new Error(`Cannot write "${path}": the file exists already`);

@@ -28,7 +28,7 @@ const partition = v.object({
 const sequence = v.object({ name, value: count, isCalled: v.boolean() });
 
 /**
- * Where the content of attachments is: in the file, in an S3 bucket that the file only names, or nowhere, because it was left out.
+ * The location of the content of attachments: in the file, in an S3 bucket that the file only names, or nowhere, because it was left out.
  */
 const attachments = v.variant("content", [
   v.object({ content: v.literal("included") }),

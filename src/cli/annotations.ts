@@ -57,8 +57,8 @@ const toAzure = (text: string) => toPlainLine(text).replaceAll("%", "%AZP25");
 export const ANNOTATION_ENCODINGS = [toData, toProperty, toTeamcity, toAzure];
 
 /**
- * Lines for the log of the build, beside the verdict. `newFailures` are those of this run that nothing explains. Empty for
- * a system that has nothing of the kind.
+ * Returns lines for the log of the build, besides the verdict. `newFailures` are the unexplained failures of this run. Empty for a system
+ * without such lines.
  */
 export function toAnnotations(
   system: CiSystemName | undefined,

@@ -56,8 +56,8 @@ export type KeyRequest = {
 };
 
 /**
- * Exchanges the id token, unless there is a key. It is tried patiently, and for GitHub with a new token each time. Throws
- * ServerAwayError and CiKeyRefusedError.
+ * Exchanges the id token, unless there is a key. Retries, for GitHub with a new token each time. Throws ServerAwayError and
+ * CiKeyRefusedError.
  */
 export async function toServerAddress(
   address: AddressSource,

@@ -83,10 +83,7 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
   return text + decoder.decode();
 }
 
-/**
- * One request; throws ServerAwayError where there was no answer, and AnswerTooLongError. Whatever else the server answers is
- * an answer.
- */
+/** Sends one request. Throws ServerAwayError if there is no answer, and AnswerTooLongError. An answer with any status is returned. */
 export const ask = (address: ServerAddress, asking: ServerRequest): Promise<ServerAnswer> =>
   askUrl(`${address.url}/api/v1/projects/${encodeURIComponent(address.project)}${asking.path}`, {
     ...asking,
@@ -125,8 +122,8 @@ export async function askUrl(url: string, asking: UrlRequest): Promise<ServerAns
 export type StreamedAnswer = ServerAnswer & { body: AsyncIterable<Uint8Array> };
 
 /**
- * A GET whose answer has any length. Fails with ServerAwayError if nothing arrives for `idleMs`, also while the body is read. A
- * redirect leads to the store of attachments, which gets no key.
+ * Sends a GET whose answer has any length. Throws ServerAwayError if nothing arrives for `idleMs`, also while the body is read. A redirect
+ * leads to the store of attachments, which does not get the key.
  */
 export async function askStream(
   address: ServerAddress,
@@ -233,10 +230,9 @@ const MIN_ASKED_MS = 250;
 const ASKED_GROWTH = 1.5;
 
 /**
- * Tries again where that may help: no answer, 429, 5xx. A failure with `Retry-After` is waited for as it asks, then for longer each time,
- * until the waits are as long as those of `patience` together. After a 429 the next window of the rate limit is waited for, as long as
- * there is time. The same Idempotency-Key must be in all tries of a POST. Answers the last answer; throws ServerAwayError where there was
- * none.
+ * Retries if there is no answer, 429 or 5xx. A failure with `Retry-After` is retried after that time, then with growing delays, until the
+ * delays add up to those of `patience`. After a 429 it waits for the next window of the rate limit, as long as there is time. All tries of
+ * a POST must have the same Idempotency-Key. Returns the last answer; throws ServerAwayError if there was none.
  */
 export const askPatiently = (
   address: ServerAddress,

@@ -6,8 +6,8 @@ import { createMask } from "../secrets/mask.ts";
 export const withoutWorkflowCommands = (text: string): string => text.replace(/##(?=\w*\[)/g, "# #");
 
 /**
- * One line that is no command to anyone: control characters are blanks, which also takes GitLab's section markers apart, and
- * `::` does not begin the line, where GitHub looks for its commands.
+ * Returns one line that no CI system interprets: control characters become blanks, which also breaks GitLab's section markers, and `::`
+ * does not begin the line, where GitHub looks for its commands.
  */
 export const toPlainLine = (text: string): string =>
   withoutWorkflowCommands(text.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")).replace(/^(\s*):(?=:)/, "$1: ");
@@ -80,9 +80,8 @@ function decoded(text: string): string {
 }
 
 /**
- * Hides the secrets in whatever is printed or written, also as `encodings` write them: a CI system masks a secret only where
- * it stands as it is. For the finished text, after all encoding. Beside that for what is to be cut, before it is: a
- * secret without its end is no longer recognised.
+ * Masks secrets in all output, also in the forms of `encodings`, because a CI system masks a secret only in its plain form. Applied to the
+ * final text after all encoding, and also to text before it is truncated, because a secret without its end is no longer recognised.
  */
 export function createOutputMask(
   secrets: readonly string[],

@@ -89,8 +89,8 @@ const isSame = (one: Stats, other: Stats) =>
   one.ino === other.ino && one.size === other.size && one.mtimeMs === other.mtimeMs && one.ctimeMs === other.ctimeMs;
 
 /**
- * Splits what is there after a command into what it has written and what it has not: `before` is what was there when it
- * began, at `beganAt`. A stale report would be the classic false green; an empty one is none.
+ * Splits the files after a command into those that it has written and others. `before` are the files when it began, at `beganAt`. A stale
+ * report would be a false green; an empty one counts as none.
  */
 export function keepFresh(
   found: FoundReports,

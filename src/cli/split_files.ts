@@ -47,8 +47,8 @@ function parseListed(line: string): { file: string; line: string } | undefined {
 }
 
 /**
- * The files, each with its project, that `playwright test --list` names. Titles are left out: a line of --test-list whose
- * title has " › " in it selects nothing, and says nothing.
+ * Returns the files, each with its project, that `playwright test --list` prints. Titles are left out, because a line of --test-list whose
+ * title contains " › " silently selects nothing.
  */
 export function parsePlaywrightList(lines: readonly string[]): Map<string, string[]> {
   const listed = lines.flatMap((line) => parseListed(line) ?? []);
@@ -71,8 +71,8 @@ export type PlanOptions = {
 };
 
 /**
- * Returns the files that the server knows, for a job that names none. Anyone who may upload a report chooses these names, and what is left
- * out here is in no other shard: stderr says so.
+ * Returns the files that the server knows, for a job that names none. Anyone who may upload a report chooses these names. Files that are
+ * left out here are in no other shard, so stderr names them.
  */
 export function filesOfPlan(plan: ShardPlan, { task, existing, directory, say }: PlanOptions): SplitFile[] {
   const { own, ofOthers, leftOut } = plannedFiles(plan, directory);

@@ -65,8 +65,8 @@ export type AnsweredRun = ReportedRun &
   };
 
 /**
- * `run` is what the server has made of it, `answer` all that it says of that. `foreignOrigin` is where it says that people
- * reach it, if that is neither ASSAY_URL nor ASSAY_PUBLIC_URL. `away`: another time it might go well.
+ * `run` is the resulting run, `answer` the whole answer. `foreignOrigin` is the public origin of the server if it is neither ASSAY_URL nor
+ * ASSAY_PUBLIC_URL. `away`: a later attempt might succeed.
  */
 export type UploadEnd =
   | { end: "uploaded"; run: AnsweredRun; answer: object; foreignOrigin: string | null }
@@ -167,8 +167,8 @@ function parseAnswer(text: string): { run: AnsweredRun; answer: object } | undef
 }
 
 /**
- * The address of the run as people are shown it, and click on it: what the server says, if that is at its own origin, that of
- * ASSAY_URL or of ASSAY_PUBLIC_URL; else the same page at ASSAY_URL.
+ * The address of the run that is shown to people: that of the answer if it has its own origin, that of ASSAY_URL or of ASSAY_PUBLIC_URL;
+ * else the same page at ASSAY_URL.
  */
 function toOwnUrl(
   address: ServerAddress,

@@ -17,8 +17,8 @@ function toText(value: unknown): string {
 }
 
 /**
- * `build` is asked once, when the statement is first executed, for a fragment of which all is the same each time but what
- * it is `given` by name. The statement is prepared, so that it is planned once as well.
+ * Calls `build` once, when the statement is first executed, for a fragment that is constant except for the parameters that it gets by name
+ * from `given`. The statement is prepared, so it is also planned once.
  */
 export function compose<Name extends string, Row>(
   build: (sql: Sql, given: (name: Name) => Fragment) => Fragment,

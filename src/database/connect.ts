@@ -17,18 +17,18 @@ export type Database = {
   /** Runs one transaction, on a pool of its own. */
   begin<T>(work: (sql: Tx) => Promise<T>): Promise<T>;
   /**
-   * The same, and what is asked at once goes to the database together with the beginning: nothing may be written before it
-   * has `begun`, and until then `work` may be called once more. Statements keep one plan for whatever they are given. There
-   * are no savepoints.
+   * Like `begin`, but sends the first statements together with BEGIN. Nothing may be written before the transaction has `begun`, and until
+   * then `work` may be called again. Statements use generic plans. There are no savepoints.
    */
   beginAhead<T>(work: (sql: Tx, begun: Promise<unknown>) => Promise<T>): Promise<T>;
   /**
-   * One pipelined connection with generic plans, only for short indexed reads of the API: nothing slow may stand before them.
+   * One pipelined connection with generic plans, only for short indexed reads of the API, because slow statements would delay those behind
+   * them.
    */
   fast: Sql;
   /**
-   * The same, only for statements about API keys. Every request waits for one of these, so none of them may wait behind a
-   * statement on another table, which may be locked.
+   * A connection like `fast`, only for statements about API keys. Every request waits for one of these, so none may wait behind a statement
+   * on another table, which may be locked.
    */
   keys: Sql;
   /** The same, only for the dashboard: its sessions, accounts and other short reads. */
@@ -97,10 +97,9 @@ export function toIsoTime(text: string): string {
 export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 
 /**
- * For the rest of the transaction: whether statements keep one plan for whatever they are given. Where they write to
- * partitions they would be planned anew each time, and where they look up a thousand rows they would read whole tables
- * whose statistics are old. Either way they read by an index: a plan is made while a table may have a page of rows, and is
- * used when it has thousands of pages.
+ * Whether statements in the rest of the transaction use generic plans. Writes to partitions would otherwise be planned each time, and
+ * look-ups of a thousand rows would scan whole tables whose statistics are old. Both then use an index: the plan is made while the table
+ * may have a page of rows, and is used when it has thousands.
  */
 const keepPlans = (sql: Sql, keeps = true): Fragment =>
   sql`set_config('plan_cache_mode', ${sql.unsafe(keeps ? "'force_generic_plan'" : "'auto'")}, true)
@@ -134,8 +133,8 @@ export const thisMoment = (sql: Sql): Fragment => sql`date_trunc('milliseconds',
 export const toJson = (sql: Sql, value: unknown): Fragment => sql`${JSON.stringify(value)}::text::json`;
 
 /**
- * Objects for `json_to_recordset`: one parameter for however many rows. Half of a pair of surrogates, which a text that
- * was cut may end with, is no character there: it becomes what a text parameter would make of it.
+ * Returns objects for `json_to_recordset`: one parameter for any number of rows. Lone surrogates, which a truncated text may end with, are
+ * replaced as in a text parameter.
  */
 export function toRows(rows: readonly object[]): string {
   const text = JSON.stringify(rows);

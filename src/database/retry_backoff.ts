@@ -18,8 +18,8 @@ export type LoopName =
   | "culprit";
 
 /**
- * A condition: the item may be taken now. `item` is an expression of type text. Looked up for each row on its way, in the
- * order of an index: as an anti join it would be made for all that are due, to take one.
+ * A condition: the item is due. `item` is an expression of type text. It is looked up for each row in the order of an index; an anti join
+ * would be computed for all due items to take one.
  */
 export const isDue = (sql: Sql, loop: LoopName, item: Fragment): Fragment => sql`
   coalesce(

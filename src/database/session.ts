@@ -4,8 +4,8 @@ import type { Row } from "postgres";
 import { type Database, SESSION_SETTINGS, type Sql, STATEMENT_TIMEOUT } from "./connect.ts";
 
 /**
- * Which of the two connections asks. In no regular order: a pooler that hands out its sessions in turn would otherwise give
- * each connection the same one by chance.
+ * The connection that each query uses. The order is irregular, because a pooler that assigns its sessions in turn could otherwise give each
+ * connection the same one by chance.
  */
 const ORDER = [0, 0, 1, 1, 0, 1, 0, 0, 1];
 /** Enough for connecting, which has ten seconds. */
@@ -22,8 +22,8 @@ const SILENT =
   "The database does not open three sessions within 20 s: see how many its server, or a pooler before it, allows";
 
 /**
- * Throws an Error of one sentence where a pooler before PostgreSQL shares sessions, or does not pass on what they are opened
- * with. Speaks the simple protocol, because poolers that share sessions fail differently with prepared statements.
+ * Throws an Error of one sentence if a pooler in front of PostgreSQL shares sessions, or does not pass on their settings. Uses the simple
+ * protocol, because poolers that share sessions fail in different ways with prepared statements.
  */
 export async function requireSessions({ pool, openListener }: Pick<Database, "pool" | "openListener">): Promise<void> {
   const open = () => openListener({ onNotify() {}, onClose() {} });

@@ -46,8 +46,8 @@ const MIN_BYTES_PER_MS = 250;
 /** Longer than any statement may take. Used for sessions whose state PostgreSQL does not report. */
 const MAX_STATEMENT_MS = 75_000;
 /**
- * Between two checks: a database that was frozen may answer the new connection before the others, and a session that was found
- * working may have waited for a lock of one that has been ended.
+ * Delay between two checks: a database that was frozen may answer the new connection first, and a session that was found working may have
+ * waited for a lock of one that has been ended.
  */
 const RECHECK_MS = 500;
 const MAX_CHECKS = 20;
@@ -180,8 +180,8 @@ const askedAbout = (suspects: readonly Suspect[]): string =>
   );
 
 /**
- * The backends of sessions. After a fail-over another server may use the same process ids, but those are not ours: such a
- * backend began after the silence, or it serves another program. A second is allowed for the difference between two clocks.
+ * Selects the backends of sessions. After a failover another server may use the same process ids, but its backends are not ours: they began
+ * after the silence, or serve another program. A second is allowed for the difference between two clocks.
  */
 const backends = (sql: Sql, suspects: readonly Suspect[]) => sql`
   json_to_recordset(${askedAbout(suspects)}::text::json) as asked (index int, pid int, silent float)

@@ -74,8 +74,8 @@ function watched({ open, patienceMs = PROBE_TIMEOUT_MS }: WatchedPoolOptions, { 
     }),
 
     /**
-     * To be called every second or so. Replaces the pool when nothing could be sent through it in time, and answers
-     * whether it has. One at a time: a database that is only busy is not to be flooded with connections.
+     * Call this about every second. Replaces the pool if nothing could be sent through it in time, and returns whether it did. Only one
+     * replacement at a time, so that a busy database is not flooded with connections.
      */
     async look(): Promise<boolean> {
       if (!probing) begin();
@@ -195,10 +195,7 @@ export function createTransactions(options: WatchedPoolOptions, size: number) {
   return {
     ...watchedPool,
     begin: <T>(work: (sql: Sql) => Promise<T>) => begin(transactInOrder, work),
-    /**
-     * The same, and what `work` asks at once is sent together with the beginning. It may be called once more, if it has
-     * not `begun`.
-     */
+    /** Like `begin`, but sends the first statements of `work` together with BEGIN. `work` may be called again if it has not `begun`. */
     beginAhead: <T>(work: Work<T>) => begin(transactAhead, work),
     load: () => ({ inUse: pool.inside, waiting: waiting.size }),
   };

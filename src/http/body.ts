@@ -59,8 +59,8 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<By
 }
 
 /**
- * A body as it was sent, in blocks, without undoing its encoding. Fails with VALIDATION_ERROR on a body that is too large,
- * takes too long, breaks off, or has an encoding that we do not know.
+ * Receives a body as it was sent, in blocks, without decompressing it. Fails with VALIDATION_ERROR if it is too large, takes too long,
+ * breaks off, or has an unknown encoding.
  */
 export async function receiveBody(
   request: Request,
@@ -152,9 +152,9 @@ async function* keptOf(
 }
 
 /**
- * Passes the chunks of a body, decompressed, to `write`, which is waited for. Fails with VALIDATION_ERROR on a body that is more than
- * twice as large as `maxBytes`, takes too long, breaks off, or has an encoding that we do not know. A little more than `maxBytes` is
- * passed as well: who is cut off while sending sees no answer.
+ * Passes the decompressed chunks of a body to `write`, one at a time. Fails with VALIDATION_ERROR if the body is more than twice as large
+ * as `maxBytes`, takes too long, breaks off, or has an unknown encoding. A little more than `maxBytes` is read as well, because a client
+ * that is disconnected while it sends does not see the answer.
  */
 export async function streamBody(
   request: Request,

@@ -9,8 +9,8 @@ export const readRangeHeaders = ({ headers }: Request): RangeHeaders => ({
 });
 
 /**
- * Returns the positions of the first and the last byte; undefined for the whole file: nothing else is asked for, or several
- * parts, or none that there is, or a part of another version.
+ * Returns the positions of the first and the last byte. Undefined for the whole file: without a range, with several ranges, with an
+ * unsatisfiable one, or with a range of another version.
  */
 export function parseByteRange(
   { range, ifRange }: RangeHeaders,

@@ -26,9 +26,9 @@ export type Writer = (control: StreamControl) => AsyncGenerator<string, void>;
 export type StreamOwner = { session?: string; key?: string; address?: string; project: string };
 
 /**
- * How many streams there may be at a time. The limits of one viewer come first and are smaller than that of a project, so
- * that nobody takes all streams of a project alone. `address` is wide, because an office, or a proxy that TRUST_PROXY does
- * not name, has many people behind one address.
+ * Maximum number of concurrent streams. The limits of one viewer are checked first and are smaller than that of a project, so that no one
+ * takes all streams of a project. `address` is large, because an office, or a proxy that TRUST_PROXY does not name, has many people behind
+ * one address.
  */
 export const STREAM_LIMITS = { session: 8, key: 40, address: 40, project: 50, server: 500 };
 export type StreamLimits = typeof STREAM_LIMITS;
@@ -66,9 +66,9 @@ export function createEventStreams(options: Partial<StreamLimits> = {}) {
     refusal,
 
     /**
-     * The body of a response: nothing begins before it is read, and no more is written than the connection takes. A
-     * client that takes nothing for a minute is closed by the server. `hurry` shall make that a second. Where there is no
-     * room any more by the time that it begins, the stream is empty. `onUnread` is called if `write` will not be.
+     * The body of a response, which begins when it is read and writes no more than the connection takes. A client that reads nothing for a
+     * minute is disconnected. `hurry` reduces that to a second. If there is no free slot when it begins, the stream is empty. `onUnread` is
+     * called if `write` will not be.
      */
     open(
       owner: StreamOwner,

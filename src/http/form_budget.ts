@@ -71,8 +71,8 @@ function createRoom({ totalBytes, share }: FormLimits) {
 }
 
 /**
- * If the budget is exceeded, the form that has been arriving for the longest time is refused at once: a form that a
- * person sends arrives within moments, and one that drips does not. Nobody waits.
+ * If the budget is exceeded, the form that has been arriving for the longest time is refused: a form sent by a person arrives within
+ * moments, a slow attack does not. Requests never wait.
  */
 export function createFormBudget(limits: Record<FormKind, FormLimits> = FORM_LIMITS) {
   const rooms = { public: createRoom(limits.public), signedIn: createRoom(limits.signedIn) };

@@ -44,8 +44,8 @@ function readHeaders(text: string, field: string): PartHeaders | undefined {
 }
 
 /**
- * Cuts the files of one field out of a form. What is kept is the same form without them. Their content goes to the writer
- * that `open` returns, and the next chunk is not read before it has been written.
+ * Extracts the files of one field from a form and keeps the form without them. Their content goes to the writer that `open` returns; the
+ * next chunk is read only after it has been written.
  */
 export function separateParts(
   boundary: string,

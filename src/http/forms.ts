@@ -14,9 +14,8 @@ function originOf(url: string): string | undefined {
 }
 
 /**
- * `secret` is shared by every server of one database. A token is bound to what the browser shows with it: a session, or
- * a cookie where there is no session yet. Bun.CSRF is not used: its tokens end with a page that was left open for a day,
- * and it throws on an empty one.
+ * All servers of one database share `secret`. A token is bound to a value of the browser: a session, or a cookie before there is a session.
+ * Bun.CSRF is not used, because its tokens expire on a page that was open for a day, and it throws on an empty one.
  */
 export function createForms({ secret, publicUrl }: { secret: Uint8Array; publicUrl: string }) {
   const key = new Uint8Array(hkdfSync("sha256", secret, "", "assay forms v1", 32));

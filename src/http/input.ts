@@ -92,8 +92,8 @@ function hiddenFields(input: unknown, max: number): string[] {
 }
 
 /**
- * Fails with VALIDATION_ERROR and one message that names every bad field, the first twenty, and quotes what it holds unless
- * that may be secret. `at` is where the input stands in the body.
+ * Fails with VALIDATION_ERROR and one message that names every invalid field, at most twenty, and quotes its value unless it may be secret.
+ * `at` is the path of the input in the body.
  */
 export function check<Schema extends v.GenericSchema>(
   schema: Schema,

@@ -76,8 +76,8 @@ export function createIssuerKeys({ outbound, monotonic = () => performance.now()
     },
 
     /**
-     * Returns a newer one than `outdated`, which does not have the key of a token. Asks the issuer once a minute; undefined if
-     * there is none. Throws IssuerError.
+     * Returns newer keys than `outdated`, which lack the key of a token. Requests them at most once a minute; undefined if there are none.
+     * Throws IssuerError.
      */
     async readNewer(issuer: string, outdated: unknown): Promise<unknown> {
       const known = entries.get(issuer) ?? keep(issuer, request(issuer));

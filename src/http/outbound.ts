@@ -84,9 +84,9 @@ export type OutboundOptions = {
   /** Certificates to trust besides the usual ones. */
   ca?: string;
   /**
-   * Where all requests go through: an http or https address, with user and password where the proxy wants them. It may
-   * be private, and is asked for the very address that was checked. Undefined: nowhere, whatever the environment says.
-   * NO_PROXY must not be in the environment, for Bun's fetch would pass by even a proxy that it is given.
+   * The proxy of all requests: an http or https address, with user and password if the proxy requires them. It may be private, and is asked
+   * for the very address that was checked. Undefined: no proxy, whatever the environment says. NO_PROXY must not be set, because Bun's
+   * fetch would bypass even an explicit proxy.
    */
   proxy?: string | undefined;
   /** Called with the private addresses of a name. They are only logged, because the user who entered the name must not learn them. */

@@ -16,8 +16,8 @@ export type Admission = {
 };
 
 /**
- * `monotonic` gives milliseconds that never jump, `wall` Unix milliseconds.
- * A rejected request does not count. A client that is idle for two windows costs no memory.
+ * `monotonic` returns milliseconds that never jump, `wall` Unix milliseconds. A rejected request does not count. A client that is idle for
+ * two windows takes no memory.
  */
 export function createRateLimit(
   limit: number,

@@ -13,9 +13,9 @@ export type Connection = {
 export type Handler = { fetch(request: Request, connection: Connection): Promise<Response> };
 
 /**
- * Requests that may be answered in one turn of the event loop. Bun hands over all that a connection has sent at once, and
- * an answer that is ready at once lets it go on with the next: thousands would keep everybody else waiting. It closes a
- * connection that sends another request before it has the answer to the one before.
+ * Maximum number of requests answered in one turn of the event loop. Bun passes on all requests that a connection has sent at once, and an
+ * immediate answer lets it continue with the next: thousands would delay all other clients. It closes a connection that sends another
+ * request before the previous one is answered.
  */
 const MAX_PER_TURN = 32;
 /** Maximum time for running requests to finish once the server stops. */
@@ -73,9 +73,7 @@ function toServerUrl(host: string, port: number): string {
   return `http://${shown}:${port}`;
 }
 
-/**
- * Returns a port that nobody listens on: `port`, or any for 0. Throws when the address cannot be listened on.
- */
+/** Returns a free port: `port`, or any for 0. Throws if the address cannot be listened on. */
 export async function findPort(host: string, port: number): Promise<number> {
   const listener = listening(host, port, () =>
     Bun.serve({ hostname: host, port, reusePort: false, development: false, fetch: () => new Response() }),

@@ -86,8 +86,8 @@ const isReplaced = ([name, value]: Part): boolean =>
   name.includes(REPLACEMENT) || (typeof value === "string" && value.includes(REPLACEMENT));
 
 /**
- * A copy with another character for every U+FFFD that was sent as such: all that Bun finds in it stand for bytes that
- * are not UTF-8. It is as long in bytes and begins no other way, so it changes nothing about what stands around it.
+ * Returns a copy in which every literal U+FFFD is another character, so that all that Bun finds in it stand for bytes that are not UTF-8.
+ * It has the same length and structure.
  */
 function withoutReplacements(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const copy = Buffer.from(bytes);

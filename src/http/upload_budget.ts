@@ -120,8 +120,8 @@ function createEviction(open: ReadonlySet<Entry>) {
 }
 
 /**
- * Shares `bytes` between all bodies. One of the large ones that wait may go beyond it until it is released: otherwise bodies
- * of which half is there could wait for each other for ever.
+ * Shares `bytes` between all bodies. One waiting large body may exceed the budget until it is released: otherwise bodies that have arrived
+ * by half could wait for each other forever.
  */
 export function createUploadBudget(bytes: number) {
   const rooms = createRooms(bytes);

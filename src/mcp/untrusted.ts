@@ -44,10 +44,7 @@ export function createCleaner() {
   return {
     text,
 
-    /**
-     * Splits a record: the named fields hold no untrusted text and stay; the others come below `untrusted`. What is null is
-     * left out.
-     */
+    /** Splits a record: the named fields contain no untrusted text and stay; the others move below `untrusted`. Null fields are omitted. */
     split<const Fields extends object, Name extends keyof Fields>(
       record: Fields,
       trusted: readonly Name[],

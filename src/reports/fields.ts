@@ -142,9 +142,9 @@ export function hiddenFailures(cutter: Cutter, declared: unknown, cases: Reporte
 type Node = Bun.XML.Node;
 
 /**
- * A document, or a part of a large one: then the first `depth` elements, each the first inside the one before, are
- * those that were open where the part begins, and are not the first of their kind; the last `open` elements, each the
- * last inside the one before, go on in the next part. A part of depth 0 that is not the first begins another root.
+ * A document, or a part of a large one. In a part, the first `depth` elements, each the first child of the previous one, were open where
+ * the part begins, and are continued. The last `open` elements, each the last child of the previous one, continue in the next part. A part
+ * of depth 0 that is not the first begins another root.
  */
 export type XmlPart = { root: Node; depth: number; open: number };
 
@@ -153,8 +153,8 @@ export const elementsOf = (node: Node): Node[] =>
   node.children.filter((child) => typeof child === "object" && "name" in child);
 
 /**
- * Throws a ReportError if the root of a document without test cases holds elements that its format does not know: then it is
- * not an empty report, but another document.
+ * Throws a ReportError if the root of a document without test cases contains elements that its format does not have: then it is another
+ * document, and not an empty report.
  */
 export function refuseForeign(root: Node, known: ReadonlySet<string>): void {
   const foreign = elementsOf(root).find(({ name }) => !known.has(localName(name)));

@@ -49,8 +49,8 @@ export const isGoJson = (text: string): boolean =>
 export const readGo = (text: string): Report => readGoEvents(linesOf(text).map((line) => toEvent(line) ?? line));
 
 /**
- * Reads events, and the lines of the build between them. Parents of subtests count as tests, as they do for Go. Throws a
- * ReportError when there is no event.
+ * Reads events, and the lines of the build between them. Parents of subtests count as tests, like in Go. Throws a ReportError if there is
+ * no event.
  */
 export function readGoEvents(events: Iterable<JsonObject | string>): Report {
   const packages = new Map<string, Package>();

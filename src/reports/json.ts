@@ -31,8 +31,8 @@ const [QUOTE, BACKSLASH, COLON, COMMA, BRACE, BRACKET] = [0x22, 0x5c, 0x3a, 0x2c
 const [CLOSING_BRACE, CLOSING_BRACKET] = [0x7d, 0x5d];
 
 /**
- * Throws a ReportError where the values would take too many bytes beside their characters, or are nested too deeply: readers
- * may do something for each value around another, and call themselves for each level.
+ * Throws a ReportError if the values would take too much memory besides their characters, or are nested too deeply: readers may do work for
+ * each enclosing value, and recurse for each level.
  */
 function requireReadable(text: string): void {
   let [bytes, depth] = [0, 0];

@@ -3,10 +3,7 @@
 import { isObject, type JsonObject } from "./fields.ts";
 import { eachLine, plural } from "./text.ts";
 
-/**
- * Calls `read` with each object, and `readOther` with each line that does not begin like one. `isCut`: the last line begins
- * like an object and does not end.
- */
+/** Calls `read` with each object, and `readOther` with each other line. `isCut`: the last line begins like an object and does not end. */
 export function readJsonLines(
   text: string,
   read: (value: JsonObject) => void,

@@ -23,10 +23,9 @@ const DOTTED = /^[\p{L}_$][\w$]*(?:\.[\p{L}_$][\w$]*)+$/u;
 const MAX_SAID = 1_000;
 
 /**
- * Returns the suite of a test: the suites around it from the outside in, without those that only
- * repeat the file or the tool; then the classname, unless it repeats the suites, the file or the test (node's "test",
- * jest-junit's full title, bun's suites from the inside out). A dotted class of Java or Python is complete by itself,
- * so the suites around it, which change with how the run was cut, are left out.
+ * Returns the suite of a test: the suites around it from the outside in, without those that only repeat the file or the tool; then the
+ * classname, unless it repeats the suites, the file or the test (node's "test", jest-junit's full title, bun's suites from the inside out).
+ * A dotted class of Java or Python is complete by itself, so the suites around it, which depend on how the run was split, are left out.
  */
 export function createNamer() {
   // Neighbours mostly share their suites, and a class its file.

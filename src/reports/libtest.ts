@@ -123,7 +123,7 @@ function toCases(suite: Suite, cutter: Cutter, unknown: UnknownResults): Reporte
 }
 
 /**
- * Whether the totals of the suite are those of its runs. The number of runs alone may be right by chance, when one test ran twice and
+ * Whether the totals of the suite equal those of its runs. The number of runs alone may be equal by chance, if one test ran twice and
  * another is lost.
  */
 function hasOneRunPerTest({ tests, declared, end }: Suite): boolean {

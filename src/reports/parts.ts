@@ -49,10 +49,7 @@ const MIN_TRIAL_CHARACTERS = 1_000_000;
 const TRIALS_PER_READING = 4;
 type Trials = { left: number };
 
-/**
- * Reads all reports in a text, of which `reader` recognises the whole or the beginning. Lines of other programs may stand
- * between them.
- */
+/** Reads all reports in a text, of which `reader` recognises the whole or the beginning. Lines of other programs may be between them. */
 export function readParts(text: string, reader: Reader, source: Source, read: Read): ReadPiece[] {
   const trials = { left: MIN_TRIAL_CHARACTERS + MAX_READINGS * text.length };
   const whole = toPiece(0, reader, source);

@@ -10,9 +10,9 @@ import { cut, decode } from "./text.ts";
 import { unpack } from "./unpack.ts";
 
 /**
- * Several files become one report. `format` names one of READERS and overrides recognition; `maxInflatedBytes` bounds
- * all files together, and is set with `variable`; `mayBeEmpty`: a file that holds nothing is a report without test cases, which is "absent" if there was no file. The bytes of `files` are given back while they are read. Throws a ReportError that says which
- * file, where in it, and why.
+ * Reads several files as one report. `format` names one of READERS and overrides recognition; `maxInflatedBytes` limits all files together,
+ * and is set with `variable`; `mayBeEmpty`: an empty file is a report without test cases, which is "absent" if there was no file. The bytes
+ * of `files` are released while they are read. Throws a ReportError with the file, the location in it, and the reason.
  */
 export function readReport(
   files: { name: string; bytes: Uint8Array }[],
@@ -62,8 +62,7 @@ export function readReport(
 }
 
 /**
- * Returns the name of the format of a file; undefined: the file is not a test report. Throws a ReportError for a file that is empty
- * or broken.
+ * Returns the name of the format of a file; undefined: the file is not a test report. Throws a ReportError if the file is empty or broken.
  */
 export function findFormat(bytes: Uint8Array, maxInflatedBytes: number): string | undefined {
   const plain = unpack(bytes, maxInflatedBytes);

@@ -13,8 +13,8 @@ function spanOf({ span, completedAt, durationMs }: Report): Report["span"] {
 }
 
 /**
- * Whether a report repeats a part of an earlier one: it began when that had ended, and has tests of it that had failed, beside them not all others. Equal
- * sets of tests may be those of two browsers.
+ * Whether a report repeats a part of an earlier one: it began after the end of that one, and contains tests of it that had failed, but not
+ * all others. Equal sets of tests may be those of two browsers.
  */
 function repeats(later: Report, earlier: Report): boolean {
   const [own, other] = [spanOf(later), spanOf(earlier)];

@@ -39,8 +39,8 @@ const toBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
 /**
- * Calls `onPacket` for each packet up to the first broken one, which `fault` describes; `foreign` counts the bytes between
- * packets, which programs have printed.
+ * Calls `onPacket` for each packet up to the first broken one, which `fault` describes; `foreign` counts the bytes between packets, which
+ * programs have printed.
  */
 export function readPackets(
   bytes: Uint8Array,

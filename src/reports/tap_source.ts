@@ -10,8 +10,8 @@ const START = /^(?:.*\n){1,1000}?(?=(?:K?TAP version \d+|1\.\.\d+)[ \t]*(?:\n|$)
 const POINT = /^[ \t]*(?:not )?ok\b/m;
 
 /**
- * The line with which prove announces a file: "t/cart.t .. ", or "t/db.t .. skipped: no database". A name without folder and
- * ending is a file only with two dots and a blank: "Connecting ..." is what a program prints.
+ * The line with which prove announces a file: "t/cart.t .. ", or "t/db.t .. skipped: no database". A name without folder and extension is a
+ * file only with two dots and a blank: "Connecting ..." is the output of a program.
  */
 const HEADER =
   /^(?:\[\d\d:\d\d:\d\d\] )?(?!\S*:\/\/)((?=\S*[\\/]|\S*\.\w{1,10} )[^\s#]\S*(?= \.\.+ ?(?:skipped|$))|[^\s#]\S*(?= \.\. $)) \.\.+ ?(?:skipped: (.*)|skipped)?$/;

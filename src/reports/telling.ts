@@ -53,8 +53,8 @@ function lastOfTraceback(text: string): string | null {
 }
 
 /**
- * Colours of a terminal whose escape character XML could not hold. The range of a query, such as "[5m]", is none, and in source
- * code the character is written in letters.
+ * Removes terminal colours whose escape character XML could not contain. The range of a query, such as "[5m]", is no colour, and source
+ * code writes the character in letters.
  */
 const withoutColours = (text: string): string =>
   text.includes("[")

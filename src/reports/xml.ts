@@ -101,8 +101,8 @@ const MAX_ATTRIBUTES = 1_000;
 const MIN_EXCESS = 5 * MAX_ATTRIBUTES;
 
 /**
- * Throws a ReportError at an attribute, or a number of attributes in one element, that would take the parser seconds.
- * There is no "<" within a tag, so only tags without another one for long are looked at, and the rest is leapt over.
+ * Throws a ReportError for an attribute, or a number of attributes in one element, that would take the parser seconds. A tag contains no
+ * "<", so only long stretches without "<" are checked.
  */
 function refuseExcess(text: string): void {
   for (let at = text.indexOf("<"); at !== -1;) {
@@ -207,10 +207,10 @@ const tooManyElements = () => new ReportError(`it has more than ${MAX_ELEMENTS.t
 class Indivisible extends Error {}
 
 /**
- * Cuts a document between elements and parses the parts one by one, each inside the start tags that are open there and
- * with the end tags that are missing. Where the parser takes every part, it would take the whole, and see the same: at
- * the end of each part the same elements are open as at the beginning of the next. Where there are several roots, one
- * after the other, each begins a part, and what lies between them may be comments, instructions and declarations.
+ * Divides a document between elements and parses the parts one by one, each inside the start tags that are open there and with the missing
+ * end tags. If the parser accepts every part, it would accept the whole document with the same result: at the end of each part the same
+ * elements are open as at the beginning of the next. If there are several roots in sequence, each begins a part; comments, instructions and
+ * declarations may be between them.
  */
 export function* divide(
   text: string,
@@ -391,8 +391,8 @@ const SECTIONS = [
 ];
 
 /**
- * Walks the markup of a document that did not parse. Characters that should have been escaped are (node writes "]]>"
- * as it is); at the first real break, the document is cut behind the last whole element and its ancestors closed.
+ * Scans the markup of a document that did not parse. Characters that should have been escaped are escaped (node writes "]]>" literally); at
+ * the first real error, the document is cut after the last complete element and its ancestors are closed.
  */
 function mendXml(text: string, { whole, isRoot }: Pick<XmlReading<unknown>, "whole" | "isRoot">): Mend {
   const pieces: string[] = [];

@@ -28,10 +28,7 @@ export const PLAIN_LOOK: Look = {
   strike: false,
 };
 
-/**
- * Commands with parameters, titles of windows and links, and the short ones. Each part excludes what ends it, so that
- * matching is linear.
- */
+/** Commands with parameters, titles of windows and links, and short commands. Each part excludes its end, so that matching is linear. */
 // oxlint-disable-next-line no-control-regex
 const ESCAPES =
   /\x1b(?:\[([0-?]*)[ -/]*([@-~])|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~]|$)|\x9b([0-?]*)[ -/]*([@-~])/g;

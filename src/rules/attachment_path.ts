@@ -4,8 +4,8 @@
 export const MAX_PATH_LENGTH = 500;
 
 /**
- * Returns the path with forward slashes and without a leading "./". Two paths are of one file if the results are equal. It is
- * only ever compared and shown: no file of the server has it as its name.
+ * Returns the path with forward slashes and without a leading "./". Two paths are of one file if the results are equal. The path is only
+ * compared and shown: no file of the server is named after it.
  */
 export function normalizeAttachmentPath(path: string): string {
   const slashed = path.trim().replaceAll("\\", "/");

@@ -42,9 +42,9 @@ export const newQueue = (durations: readonly number[], shards: number): FileQueu
 });
 
 /**
- * The queue after a shard has run its last batch and asks for the next, and the files of that, by index; none where all files are
- * taken. A holder that is new has none of the results of the one before it: what that had waits again. `minMs` is what a batch is to
- * take at least, because starting the tool takes time as well.
+ * Returns the queue after a shard has run its last batch and requests the next, and the indexes of its files; none if all files are taken.
+ * A new holder has no results of the previous one, so the files of that one wait again. `minMs` is the minimum duration of a batch, because
+ * starting the tool takes time as well.
  */
 export function nextBatch(
   before: FileQueue,

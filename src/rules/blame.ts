@@ -97,8 +97,8 @@ export function explainedBlame(explained: ExplanationKind, { base, onlyIn }: Odd
 }
 
 /**
- * Where all other failures with the same message are, if each of them may be that of a change: changes break some tests again and again in
- * the same words, such as one that a generated file is up to date. Null: there are none, or the test has failed by itself.
+ * Says where all other failures with the same message are, if each of them may be caused by a change: changes break some tests again and
+ * again with the same message, such as a test that a generated file is up to date. Null: there are none, or the test is flaky.
  */
 export function onlyInChanges(facts: FailedTestFacts): OddsEvidence["onlyIn"] {
   const { failures, episodes, pullRequests, passedAtCommit, isOpen, isOnLine } = facts;

@@ -45,8 +45,8 @@ export function resolveBranch({ branch, pullRequest, baseBranch = null }: NamedB
 }
 
 /**
- * Its branch; where it names none, the default one. The branch of a fork may have the name of the default branch: such a pull
- * request is a line of its own, as `pull/12`. So is a build of a merge queue, which names no branch.
+ * Returns the branch; by default the default branch. The branch of a fork may have the name of the default branch, so such a pull request
+ * is a line of its own, named `pull/12`. The same applies to a build of a merge queue without a branch.
  */
 export function lineOf(
   { branch, pullRequest }: { branch: string | null; pullRequest: string | null },

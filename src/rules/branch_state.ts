@@ -53,8 +53,8 @@ export type BranchState = {
 export const isGreen = ({ status }: Pick<TaskResult, "status">): boolean => status === "passed";
 
 /**
- * `results`, of each task in the order of the builds: at least the last one, and each that is of another colour than the one
- * before. `isAll`: there are no older ones.
+ * `results` are, of each task in the order of the builds, at least the last one, and each whose colour differs from that of the one before.
+ * `isAll`: there are no older ones.
  */
 export function toBranchState(results: readonly TaskResult[], isAll: boolean): BranchState {
   const newest = Math.max(0, ...results.map(({ createdAt }) => Date.parse(createdAt)));

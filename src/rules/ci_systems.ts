@@ -16,8 +16,8 @@ type CiSystem = {
 };
 
 /**
- * Systems are asked for in this order. Exceptions that depend on more than one variable, such as forks, GitHub's event
- * file and a commit that only git knows, are in `cli/ci.ts`. The base commit of a system that names none is in `cli/base_commit.ts`.
+ * Systems are checked in this order. Exceptions that depend on more than one variable, such as forks, GitHub's event file and a commit that
+ * only git knows, are in `cli/ci.ts`. The base commit of a system that provides none is in `cli/base_commit.ts`.
  */
 const CI_SYSTEMS = {
   // Woodpecker comes first: versions that were forked from Drone set Drone's variable as well.

@@ -25,8 +25,8 @@ export type EarlierResult = Pick<StoredProbe, "commit" | "isWanted"> & { result:
 const PROBES_WITHOUT_RESULT = 2;
 
 /**
- * Returns the evidence of a search. `commits`: the hashes, the good commit first. The results that the good and the bad commit
- * were chosen by are left out: the prior contains them, and what has changed since then is not the code.
+ * Returns the evidence of a search. `commits`: the hashes, the good commit first. The results by which the good and the bad commit were
+ * chosen are left out, because the prior contains them, and differences since then are not caused by the code.
  */
 export function toEvidence(
   commits: readonly string[],

@@ -51,8 +51,8 @@ const MAX_DURATION_MS = 30 * 24 * 3_600_000;
 const MAX_SKEW_MS = 60_000;
 
 /**
- * When the tests of a report began, ISO 8601; null: unknown. `endedAt` is the end that the report names, `at` when the run
- * was completed or the report arrived. `isAtEnd`: it is known that the tests ended then.
+ * Returns when the tests of a report began, in ISO 8601; null: unknown. `endedAt` is the end in the report, `at` when the run was completed
+ * or the report arrived. `isAtEnd`: the tests are known to have ended then.
  */
 export function startOf(
   { durationMs, endedAt }: { durationMs: number; endedAt: Date | null },

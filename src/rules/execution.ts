@@ -10,8 +10,8 @@ const isOpen = (status: TaskStatus) => status === "queued" || status === "runnin
 export const hasEnded = (status: TaskStatus) => !isOpen(status);
 
 /**
- * Decides how a task ends that is open when its execution ends: some of its shards have come, or nothing has. A rerun is an
- * offer to run a task again: where nobody took it, nothing is known that was not known before.
+ * Decides how a task ends that is open when its execution ends: some shards or none have reported. A rerun is an offer to run a task again:
+ * if no one took it, the earlier result stays.
  */
 export const endOfTask = ({ attempt }: { attempt: number }, status: ExecutionStatus, isRerun = false) =>
   status === "cancelled" ? "cancelled" : attempt > 0 ? "incomplete" : isRerun ? "cancelled" : "timed_out";
@@ -82,8 +82,8 @@ export type Estimate = {
 };
 
 /**
- * Tasks that wait are shared by the tasks that run: as many run at once as do now. `usual` are durations in milliseconds by
- * slug. Null without tasks, and for an execution that has ended.
+ * Estimates progress. Waiting tasks are shared by as many tasks as run at once now. `usual` are durations in milliseconds by slug. Null
+ * without tasks, and for an execution that has ended.
  */
 export function progressOf(
   status: ExecutionStatus,

@@ -28,8 +28,8 @@ export type GatedBuild = {
 };
 
 /**
- * The failures that a mode forgives a build. Only what a shared branch has broken is forgiven, and only to other branches: a failure
- * that an earlier build of the same branch had is not.
+ * The failures that a mode forgives a build. Failures that a shared branch has caused are only forgiven on other branches: a failure of an
+ * earlier build of the same branch is not.
  */
 export function forgivenBlames(mode: GateMode, { isOnSharedBranch, isBaselineShared }: GatedBuild): readonly Blame[] {
   const isOwn: Partial<Record<Blame, boolean>> = {

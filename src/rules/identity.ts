@@ -102,8 +102,8 @@ export function identify(projectId: string, taskSlug: string, results: readonly 
 }
 
 /**
- * The identities under which the tests of some results may be stored already, the most exact first. A name that several
- * tests of the report share is left out. `kept` are those that a new test is stored with as well.
+ * Returns the identities under which the tests of some results may be stored already, the most exact first. A name that several tests of
+ * the report share is left out. `kept` are those that a new test is stored with as well.
  */
 export function identifyOtherNames(
   projectId: string,

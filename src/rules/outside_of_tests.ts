@@ -25,8 +25,8 @@ export type TestPlace = Pick<PlacedCase, "suite" | "file">;
 const classIn = (name: string): string => /^(?:setUp|tearDown)(?:Class|Module) \((.{1,500})\)$/.exec(name)?.[1] ?? "";
 
 /**
- * Whether a later attempt shows that a failure outside of tests is over: it has run tests of the same file, class or package. Any complete
- * attempt shows it of a failure of the whole tool.
+ * Whether a later attempt shows that a failure outside of tests has ended: it ran tests of the same file, class or package. Any complete
+ * attempt shows it for a failure of the whole tool.
  */
 export function isRepeated(
   failure: PlacedCase,

@@ -19,8 +19,8 @@ export type Ownership = {
 };
 
 /**
- * Places of rules by the literal segments that their patterns begin with, or by a segment that they need anywhere: a path is
- * compared with few of the rules of a large file.
+ * Indexes of rules by the literal segments that their patterns begin with, or by a segment that they need anywhere, so that a path is
+ * compared with few rules of a large file.
  */
 type RuleIndex = { byPrefix: Map<string, number[]>; anywhere: Map<string, number[]>; rules: readonly OwnerRule[] };
 
@@ -83,8 +83,8 @@ const splitPath = (file: string): string[] | null => {
 };
 
 /**
- * Returns a function that answers whose a case is; its file is a path within the repository, with forward slashes. Adds to
- * `steps` what that took; undefined where one case takes too many.
+ * Returns a function that returns the owners of a case, whose file is a path within the repository, with forward slashes. Adds the steps
+ * taken to `steps`; returns undefined if one case takes too many.
  */
 export function createOwnership({ sections }: ParsedOwners): (one: OwnedCase, steps?: Steps) => Ownership | undefined {
   const lookups = sections.map(createSection);

@@ -21,8 +21,8 @@ function medianOf(timings: readonly FileTiming[]): number {
 }
 
 /**
- * Longest first, each into the shard that has least so far (LPT: at worst a third above the optimum, and within the length
- * of one short file of it where there are many). The same for the same timings in any order. Answered by name.
+ * Assigns files by descending duration, each to the shard with the shortest total (LPT: at worst a third above the optimum; with many short
+ * files, within the length of one of them). The result does not depend on the order of the timings. Sorted by name.
  */
 export function planShards(timings: readonly FileTiming[], shards: number): PlannedFile[] {
   const median = medianOf(timings);
@@ -73,8 +73,8 @@ export const hashShard = (file: string, shards: number): number =>
   1 + (new DataView(Bun.SHA256.hash(file).buffer).getUint32(0) % shards);
 
 /**
- * A file's name as it is compared: relative to `directory` where it is below it, forward slashes, no "." and "..". What is
- * beside the directory, `../web/a.test.ts`, is named from there on.
+ * Returns a file's name for comparisons: relative to `directory` if it is below it, with forward slashes, without "." and "..". A file
+ * beside the directory is named relative to it: `../web/a.test.ts`.
  */
 export function toFileName(file: string, directory?: string): string {
   const path = file.replaceAll("\\", "/");
@@ -95,7 +95,7 @@ const isAbsolute = (path: string) => /^(?:\/|[A-Za-z]:\/)/.test(path);
 const MAX_ALIKE = 200;
 
 /**
- * The files that a job has, by the names of reports where they are known, and else by their own with null. What the job does not have is
+ * Returns the files of a job, with their names in reports if known, else with their own name and null. Files that the job does not have are
  * left out.
  */
 export function matchTimings(timings: readonly FileTiming[], names: readonly string[]): FileTiming[] {
@@ -111,9 +111,9 @@ export function matchTimings(timings: readonly FileTiming[], names: readonly str
 }
 
 /**
- * Finds the name by which one of `known` knows a file. Reports, globs and shells begin paths at different places: of two
- * names one may be the end of the other, or both are absolute and end in the same folder; the longest such end counts, and
- * none where two files share it. It depends on nothing but the name and `known`: shards that see different files agree on each.
+ * Finds the known name of a file. Paths in reports, globs and shells have different beginnings: of two names one may be the end of the
+ * other, or both are absolute and end in the same folder; the longest such end counts, and none if two files share it. The result only
+ * depends on the name and `known`, so shards that see different files agree.
  */
 export function createFileMatch(
   known: readonly string[],
@@ -189,9 +189,9 @@ export function splitFiles(
 }
 
 /**
- * The files of a shard for a job that names none, as paths from `directory`, which is absolute. The names come from reports:
- * those that lead out of the directory are in `leftOut`. Where several names are one path, the first of the plan decides:
- * otherwise a name such as `x/../a.test.ts` would take `a.test.ts` out of the shard that it belongs to.
+ * Returns the files of a shard for a job that names none, as paths from `directory`, which is absolute. The names come from reports, so
+ * names outside of the directory are in `leftOut`. If several names are one path, the first of the plan decides: otherwise a name such as
+ * `x/../a.test.ts` would take `a.test.ts` out of its shard.
  */
 export function plannedFiles(
   plan: ShardPlan,

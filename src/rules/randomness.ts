@@ -85,8 +85,8 @@ function isNanoid(word: string): boolean {
 }
 
 /**
- * A word of letters, digits, hyphens and underscores, with `<id>` for what was drawn and `<n>` for what was counted; what
- * follows a drawn part without being a real word of its own belongs to it.
+ * Replaces drawn parts of a word of letters, digits, hyphens and underscores with `<id>`, and numbers with `<n>`. Text after a drawn part
+ * belongs to it unless it is a real word.
  */
 export function plainWord(word: string): string {
   if (isNanoid(word)) return "<id>";

@@ -38,8 +38,8 @@ function createSearch(cases: readonly ReportedCase[]): (one: CaseName) => boolea
 }
 
 /**
- * Leaves out skipped tests. A result that is the only one of a wanted test, and of no other wanted test, gets the names that the
- * test is stored with, which the report may spell otherwise; a test that did not run has no result.
+ * Leaves out skipped tests. A result that matches exactly one wanted test, which matches no other result, gets the stored names of the
+ * test, which the report may spell differently. A test that did not run has no result.
  */
 export function probeOnly(report: Report, only: readonly CaseName[]): Report {
   if (report.countsOnly || only.length === 0) return report;

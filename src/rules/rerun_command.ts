@@ -35,8 +35,8 @@ export type RerunInput = RerunCases & {
 };
 
 /**
- * A command for the shell that runs the cases, and maybe more: `note` says when it is all of their files. A `list` is
- * to be written into a file, whose path the command finds in ASSAY_RERUN_LIST. Or why only the whole task can run.
+ * A command for the shell that runs the cases, and possibly more: `note` says if all tests of their files run. A `list` must be written to
+ * a file, whose path the command finds in ASSAY_RERUN_LIST. Or the reason why only the whole task can run.
  */
 export type RerunCommand =
   { whole: false; command: string; list: string | null; note: string | null } | { whole: true; reason: string };

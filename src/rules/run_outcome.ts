@@ -88,8 +88,9 @@ export type RunOutcome = {
 };
 
 /**
- * `counts` are of all results and of all attempts without cases, `others` those of the complete runs of the other tasks of the
- * execution. `shadowed` of the failed ones are no failures of their own. `notRerun` counts what failed in the build that a rerun repeats, and has no result in the rerun: it is still failed.
+ * `counts` are of all results and of all attempts without cases, `others` those of the complete runs of other tasks of the execution.
+ * `shadowed` failures are no failures of their own. `notRerun` counts cases that failed in the build that a rerun repeats, and have no
+ * result in the rerun: they still count as failed.
  */
 export function outcomeOf(
   run: RunSoFar,

@@ -20,10 +20,7 @@ export const MAX_RECENT = Math.max(...SIGNS.map(({ of }) => of)) - 1;
 const MAX_HISTORY = 100;
 /** Minimum number of passes for a usual duration. */
 const MIN_HISTORY = 10;
-/**
- * Durations of test cases are stored from this one on: a case that takes `SLOW_MS` is longer than all others by the largest
- * factor of `SIGNS`.
- */
+/** Minimum stored duration of test cases: a case that takes `SLOW_MS` exceeds all shorter ones by the largest factor of `SIGNS`. */
 export const TRACKED_MS = SLOW_MS / 5;
 /** The slowness of a run is known from at least this many test cases. */
 const MIN_COMPARED = 10;
@@ -87,8 +84,8 @@ export const addPass = (history: readonly number[], durationMs: number, slowness
   [...history, Math.round(durationMs / Math.max(1, slowness))].slice(-MAX_HISTORY);
 
 /**
- * The history of a test case whose passes on the default branch were all below `TRACKED_MS`: of those, only the last results of
- * all branches are known.
+ * Returns the history of a test case whose passes on the default branch were all below `TRACKED_MS`: only the last results of all branches
+ * are known.
  */
 export const untrackedHistory = (recentMs: readonly number[], mainRuns: number): number[] =>
   mainRuns === 0 ? [] : recentMs.slice(-mainRuns).map((ms) => Math.min(ms, TRACKED_MS - 1));

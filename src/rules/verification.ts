@@ -42,7 +42,7 @@ export function decideVerification(
 }
 
 /**
- * The number of probes to create now: as many wait as could begin at once and as run, so that no runner is idle until the next
+ * Returns the number of probes to create now: as many as could begin at once, and as many as run, so that no runner is idle until the next
  * decision. One waits if there is no free runner.
  */
 export function countWantedProbes(

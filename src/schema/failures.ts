@@ -31,8 +31,8 @@ export type OddsEvidence = {
   /** Failures with the same message in other builds of the last three days, and in incidents of other tasks of the build. */
   elsewhere: number;
   /**
-   * All other failures with the same message may be those of changes: they are in the last results of the line, in other pull requests, or
-   * in rows on the line that ended with a fix.
+   * Where all other failures with the same message are, if they may be caused by changes: in the last results of the line, in other pull
+   * requests, or in streaks on the line that ended with a fix.
    */
   onlyIn: "line" | "pull requests" | "fixed rows" | null;
   /** Whether it was judged again after later builds failed in the same way. */

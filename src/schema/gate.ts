@@ -14,8 +14,8 @@ const MODE_MEANING =
   "fail on the default branch, unless the build is of the default branch or a long-lived branch itself";
 
 /**
- * Up to this share of the change among its explanations a gate forgives a failure: the odds are at least 20 to 1, or 4 to 1, against
- * the change.
+ * The maximum share of the change among the explanations of a failure that a gate forgives: the odds are at least 20 to 1, or 4 to 1,
+ * against the change.
  */
 export const GATE_SHARES = { strict: 0.05, normal: 0.2 } as const;
 

@@ -29,8 +29,8 @@ const PUBLIC_MEMBERS = ["kty", "kid", "use", "alg", "key_ops", "n", "e", "crv", 
 export type PublicKey = Partial<Record<(typeof PUBLIC_MEMBERS)[number], unknown>>;
 
 /**
- * Returns the keys of a JSON Web Key Set that can verify a signature; undefined if it is not a set. Symmetric keys are left out,
- * and so are keys whose private part is there: anyone can sign with them.
+ * Returns the keys of a JSON Web Key Set that can verify a signature; undefined if it is not a set. Symmetric keys and keys with a private
+ * part are left out, because anyone can sign with them.
  */
 export function toPublicKeys(keySet: unknown): PublicKey[] | undefined {
   const keys = (keySet as { keys?: unknown } | null)?.keys;

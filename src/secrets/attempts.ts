@@ -92,8 +92,8 @@ export function createAttempts(
 
   return {
     /**
-     * Milliseconds to wait, and nothing is counted; or 0: the attempt counts as a wrong one from now on, so that a
-     * hundred at once are not one, until `succeed` takes it back.
+     * Returns the milliseconds to wait, and counts nothing; or 0, and counts the attempt as a wrong one until `succeed` takes it back, so
+     * that a hundred concurrent attempts are not counted as one.
      */
     begin({ account, address }: SignInAttempt): number {
       const now = monotonic();
@@ -103,8 +103,8 @@ export function createAttempts(
     },
 
     /**
-     * For an attempt that `begin` refused, and an account that exists: 0 when its password is to be verified all the same.
-     * Then the attempt counts as a wrong one, as with `begin`.
+     * For an attempt that `begin` refused, and an existing account: returns 0 if its password is verified nevertheless, and counts the
+     * attempt as a wrong one, like `begin`.
      */
     review({ account, address }: SignInAttempt): number {
       const now = monotonic();

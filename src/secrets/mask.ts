@@ -7,8 +7,8 @@ const MIN_LINE_LENGTH = 8;
 const MIN_DISTINCT_CHARACTERS = 4;
 
 /**
- * Longer forms are hidden in pieces of this length. So the end of a text that waits for the next chunk is short, the time for a text
- * does not depend on the length of the values, and a value that is cut off is hidden as well. At most 32: lengths are bits of a number.
+ * Longer forms are masked in pieces of this length. So only a short end of a text must wait for the next chunk, the time for a text does
+ * not depend on the length of the values, and a truncated value is masked as well. At most 32, because lengths are bits of a number.
  */
 const PIECE_BYTES = 32;
 

@@ -29,8 +29,8 @@ export class SealError extends Error {
 }
 
 /**
- * `secret` is 32 bytes, `old` those that were used before. `place` names where a text belongs, such as team, environment
- * and name: moved elsewhere, it does not open.
+ * `secret` has 32 bytes; `old` are the previous ones. `place` is the context of a text, such as team, environment and name: in another
+ * context it does not open.
  */
 export function createSeal(secret: Uint8Array, old?: Uint8Array) {
   const current = deriveKey(secret);
@@ -43,8 +43,7 @@ export function createSeal(secret: Uint8Array, old?: Uint8Array) {
     keyName: current.name.toString("hex"),
     keyNames: keys.map(({ name }) => name.toString("hex")),
     /**
-     * Identifies the key in the database, hexadecimal. It is derived with HKDF for this purpose alone, so it does not help
-     * to find the key or to open anything.
+     * Identifies the key in the database, hexadecimal. It is derived with HKDF for this purpose only, so it reveals nothing about the key.
      */
     keyDigest: current.digest,
     keyDigests: keys.map(({ digest }) => digest),

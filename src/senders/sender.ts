@@ -75,8 +75,8 @@ export const withLink = (outcome: Outcome, link: string | undefined): Outcome =>
 export const isAboutCulprit = ({ type }: Pick<Notification, "type">): boolean => type === "bug_report.culprit_found";
 
 /**
- * Returns the key that messages about one comment share, of which the newest supersedes the others: one for each execution, because one of
- * an older commit must not take the place of one of a newer commit, or for each bug.
+ * Returns the key that messages about one comment share, of which the newest supersedes the others: one per execution, because a comment of
+ * an older commit must not replace one of a newer commit, or one per bug.
  */
 export const commentKey = (notice: Notification): string => {
   const { pullRequest, data } = notice;

@@ -33,8 +33,8 @@ const SHARED = "The same on all servers of a database.";
 
 export type CountedUpload = {
   /**
-   * warned: accepted, with warnings; repeated: these very bytes were there before, or the request was answered from
-   * memory; unauthorized: refused for its key.
+   * warned: accepted, with warnings; repeated: the same bytes were uploaded before, or the stored answer was sent again; unauthorized:
+   * refused for its key.
    */
   outcome: "accepted" | "warned" | "repeated" | "refused" | "unauthorized";
   /** The format of the report, if it was read. */

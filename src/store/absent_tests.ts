@@ -50,8 +50,8 @@ const isStandIn = (sql: Sql, projectId: string): Fragment => sql`exists (
   select from attempt a where a.project_id = ${projectId} and a.run_id = r.run_id and a.exit_case = r.number)`;
 
 /**
- * `runId` is the run of the rerun, with what is stored of it; `fresh` are further results of it. A skipped result replaces none. What
- * stands for the exit code of a test tool is over with the next run of the tool.
+ * `runId` is the run of the rerun, whose results are stored already; `fresh` are further results of it. A skipped result replaces none. A
+ * result that stands for the exit code of a test tool ends with the next run of the tool.
  */
 export async function selectResultsBefore(
   sql: Sql,
@@ -112,8 +112,8 @@ const MAX_BASE_RUNS = 20;
 export type BaseTask = { baselineId: string; taskSlug: string };
 
 /**
- * In their order: how many tests have a result in the run of the task in its baseline, or in the last one before on the default branch,
- * with those that did not run there; null: there is none.
+ * Returns in their order how many tests have a result in the run of the task in its baseline, or in the last earlier one on the default
+ * branch, including those that did not run there; null: there is none.
  */
 export async function selectExpectedCounts(
   sql: Sql,
@@ -147,8 +147,8 @@ export async function selectExpectedCounts(
 }
 
 /**
- * The tests of the baseline that a run does not have. A short run is no baseline of what it has not run: the tests are those of the runs
- * before it as well, up to one that was whole.
+ * Returns the tests of the baseline that a run lacks. A baseline that is incomplete is completed by the runs before it, up to a complete
+ * one.
  */
 export async function selectAbsentCases(
   sql: Sql,

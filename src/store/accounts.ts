@@ -101,8 +101,8 @@ export const selectRole = async (sql: Sql, teamId: string, accountId: string): P
 };
 
 /**
- * In a transaction: the role, which stays so until the end of the transaction. The team is locked before the membership, as by
- * those who change memberships: in the other order both would wait for each other.
+ * Returns and locks a role until the end of the transaction. The team is locked before the membership, as in changes of memberships,
+ * because the other order could deadlock.
  */
 export const lockRole = async (sql: Tx, teamId: string, accountId: string): Promise<Role | undefined> => {
   await sql`select from team where id = ${teamId} for key share`;

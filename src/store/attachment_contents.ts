@@ -6,8 +6,8 @@ import { deletePortion } from "../database/delete_portion.ts";
 type Content = { sha256: string; bytes: number };
 
 /**
- * Says that an upload relies on content from now on: it is not removed for at least `CLAIM_MINUTES`. Answers of each, by
- * hexadecimal hashes, whether the store has it, and whether nobody has claimed it before.
+ * Claims content for an upload, so that it is not removed for at least `CLAIM_MINUTES`. Returns by hexadecimal hash whether the store has
+ * it, and whether it was unclaimed.
  */
 export async function claimContents(
   sql: Sql,
@@ -87,9 +87,9 @@ export const deleteSettledContents = (sql: Sql, limit: number): Promise<number> 
 };
 
 /**
- * A portion of the queued content that no attachment has, and that no upload has claimed lately, in the order of its keys and
- * behind `after`: queued rows of content that is removed stay for the next sweep, and are not to be read for every portion. From
- * now on uploads store it again, so that it may be removed.
+ * Releases a portion of the queued content that has no attachment and no recent claim, in the order of its keys, after `after`: queued rows
+ * of removed content stay for the next sweep, and must not be read for every portion. From now on uploads store it again, so it can be
+ * removed.
  */
 export const releaseLooseContents = async (
   sql: Sql,

@@ -39,8 +39,8 @@ export type AttachmentTarget = {
 };
 
 /**
- * The upload that each path belongs to: `upload` where it is known, else the last one that refers to it, those without such a
- * file first, else the last one of the run.
+ * Returns the upload that each path belongs to: `upload` if it is known, else the last one that refers to it, preferring those without such
+ * a file, else the last one of the run.
  */
 export const selectTargets = (
   sql: Sql,

@@ -66,8 +66,8 @@ export const selectDays = (sql: Sql, projectId: string, branch: Branch, days: re
   sql<DayFigures[]>`select ${columns(sql)} from (${figuresOf(sql, projectId, branch, days)}) f order by f.day`;
 
 /**
- * Whether this transaction alone may keep days of the project: false where another one does, or has changed a day and is
- * not over yet, which has the same lock, shared (store/past_days.ts).
+ * Whether only this transaction may store days of the project: false if another one does, or has changed a day and is still running, which
+ * holds the same lock in shared mode (store/past_days.ts).
  */
 export const lockDays = async (sql: Tx, projectId: string): Promise<boolean> => {
   // The project is locked first, in the order in which a deletion takes the locks.

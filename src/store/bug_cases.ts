@@ -90,8 +90,8 @@ const RUNS_TO_RESOLVE = 3;
 const FEW_BLOCKS = 16;
 
 /**
- * A run of the default branch, completed at `at`: its passed cases count towards the end of the bugs that have not been
- * seen since. Answers the bugs whose cases have all passed often enough in a row.
+ * Counts the passes of a run of the default branch, completed at `at`, for bugs that have not occurred since. Returns the bugs whose cases
+ * have all passed often enough in a row.
  */
 export async function countCleanCases(
   sql: Tx,

@@ -58,8 +58,8 @@ export async function insertOccurrences(
 }
 
 /**
- * A run says something else of its failures than it did: they are taken out of their bugs, and bugs that it had opened, and
- * nobody has touched since, are gone.
+ * Removes the failures of a run from their bugs, because the run now says something else of them, and deletes bugs that it had opened if
+ * they were not changed since.
  */
 export async function withdrawOccurrences(
   sql: Tx,

@@ -4,9 +4,9 @@ import type { Given } from "../database/compose.ts";
 import type { Fragment, Sql, Tx } from "../database/connect.ts";
 
 /**
- * As long as it is the same, a test case of the project that was known is known by the same number. It changes where a case
- * goes or a former place becomes another one's (`renewCaseIndex`), and with a database that was restored,
- * copied, or put in the place of another one: rows that were written again, another server or another database.
+ * As long as the version is the same, a known test case of the project has the same number. It changes if a case is removed or a former
+ * identity becomes another case (`renewCaseIndex`), and if the database was restored, copied or replaced: rows that were written again,
+ * another server or another database.
  */
 export const caseIndexVersionOf = (sql: Sql, projectId: Given): Fragment => sql`
   (select concat_ws(' ', p.xmin, (select v.xmin from case_index_version v where v.project_id = p.id),

@@ -37,8 +37,8 @@ export type CaseBuild = {
 };
 
 /**
- * The first build of those that fail in a row up to now, and the last that passed before it. Without `good` no pass is
- * kept, or none among those looked at: then others may have failed before `bad`, unless it `isFirst`.
+ * The first build of the current streak of failures, and the last that passed before it. Without `good` no pass is stored, or none among
+ * the results read: then others may have failed before `bad`, unless it `isFirst`.
  */
 export type FirstBad = { bad: CaseBuild; good: CaseBuild | undefined; isFirst: boolean };
 

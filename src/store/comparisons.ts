@@ -58,8 +58,8 @@ const formerRuns = (sql: Sql, projectId: string, executionId: string) => sql`
   where mine.project_id = ${projectId} and mine.id = ${executionId}`;
 
 /**
- * With another execution, or with the fixed baseline: test by test, and for what was fixed also with the last build of the same pull
- * request.
+ * Compares an execution with another one, or with the fixed baseline: test by test, and for fixed tests also with the last build of the
+ * same pull request.
  */
 export async function selectComparison(
   sql: Sql,

@@ -103,10 +103,10 @@ export const selectIsOverQuota = async (
 const GIVE_UP_BATCH = 100;
 
 /**
- * Gives up the oldest messages that wait for an integration, as far as more than `max` deliveries do; other actions stay.
- * Answers which, and whether too many wait even so, none of them a message. `among` others that add some, each makes room
- * for the one that it has added itself, and waits for nobody: what is too many beyond that others see as well, and all
- * would give it up. `alone` it waits for others, so that no two give up what is too many once.
+ * Drops the oldest messages that wait for an integration, as far as more than `max` deliveries do; other actions stay. Returns their ids,
+ * and whether too many wait even so without any message. With `among`, each of several concurrent callers drops one for the delivery that
+ * it has added, without waiting: callers see the same excess, and all would drop it. With `alone` it waits for others, so that no two drop
+ * the same excess.
  */
 export async function dropOldestDeliveries(
   sql: Sql,
@@ -268,8 +268,8 @@ export const selectDueDelivery = async (
 };
 
 /**
- * `nextMs`: it is tried again after this time; null: it has ended. A delivery that was given up while it was sent stays given
- * up, unless the receiver has accepted it or there was nothing to send: then nothing was lost.
+ * Stores the result of an attempt. `nextMs`: the delay before the next try; null: it has ended. A delivery that was dropped while it was
+ * sent stays dropped, unless the receiver has accepted it or there was nothing to send.
  */
 export const updateDelivery = (
   sql: Sql,

@@ -6,8 +6,8 @@ import type { Fragment, Sql } from "../database/connect.ts";
 const MAX_MS = 3_155_760_000_000;
 
 /**
- * An aggregate over runs `r`, null without any: from the first start to the last end, at least as long as the longest run.
- * A run whose start is unknown counts by its length alone. `over` makes it a window function.
+ * An aggregate over runs `r`: from the first start to the last end, at least the length of the longest run; null without runs. A run whose
+ * start is unknown only counts by its length. `over` makes it a window function.
  */
 export const wallTimeOfRuns = (sql: Sql, over: Fragment = sql``): Fragment => sql`
   greatest(

@@ -214,8 +214,8 @@ export type RedTaskChanges = {
 };
 
 /**
- * Notes which tasks of an ended execution are red on their branch. Executions that end at once take turns at the rows of their branch, so
- * that there is one last green after red; nothing is written, and nobody waits, while what is green stays green.
+ * Stores which tasks of an ended execution are red on their branch. Executions that end at once lock the rows of their branch one after the
+ * other, so that there is one last green after red; nothing is written or locked while green tasks stay green.
  */
 export async function updateRedTasks(
   sql: Tx,

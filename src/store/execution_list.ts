@@ -51,8 +51,7 @@ const taggedTasks = async (sql: Sql, projectId: string, { tag = [] }: ExecutionL
   tag.length === 0 ? undefined : await selectTasksWithTags(sql, projectId, tag);
 
 /**
- * A statement: the ids of the executions that a filter leaves, newest first, one more than `limit`. `tasks`: one of them is among
- * their tasks.
+ * A statement: the ids of the executions that match a filter, newest first, one more than `limit`. `tasks`: they have one of these tasks.
  */
 function chosenIds(
   sql: Sql,

@@ -9,8 +9,8 @@ import { isLiveBug, agreesWithBuild } from "./predicates.ts";
 import { type ExecutionRow, executionColumns, type LockedExecution } from "./executions.ts";
 
 /**
- * A build as its CI names it. Its execution is the one with the key that agrees with commit and branch wherever both sides
- * know them; of several the one that agrees in most, then the newest.
+ * A build as its CI identifies it. Its execution is the one with the key that agrees with commit and branch where both are known; of
+ * several the one that agrees in most fields, then the newest.
  */
 export type BuildName = {
   key: string;
@@ -219,8 +219,8 @@ const [MATCH, MATCH_WITH_BASE] = [false, true].map((namesBase) => ({
 })) as [MatchStatements, MatchStatements];
 
 /**
- * All that reports meet when they arrive, in one round trip: the execution of each with its id or key, see `BuildName`, and what
- * it takes to insert one. The transaction holds the locks of their keys. The answers are in any order.
+ * Loads what reports need when they arrive, in one round trip: the execution of each by its id or key, see `BuildName`, and the data to
+ * insert one. The transaction holds the locks of their keys. The rows are in any order.
  */
 export async function matchExecutions(
   sql: Tx,

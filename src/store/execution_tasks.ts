@@ -68,8 +68,8 @@ export const selectTasks = (sql: Sql, projectId: string, executionId: string) =>
   from test_run r where project_id = ${projectId} and execution_id = ${executionId} order by id`;
 
 /**
- * The tasks of a build, each as its last rerun that has a result left it. What a rerun was not answered for stays as it was.
- * A build that is gone has none.
+ * Returns the tasks of a build, each as its last rerun with a result left it. Tasks that a rerun did not run stay as they were. A deleted
+ * build has none.
  */
 export const selectTasksWithReruns = (sql: Sql, projectId: string, buildId: string) => sql<
   (TaskState & { isRepeated: boolean })[]

@@ -136,8 +136,8 @@ export type ExecutionChange = ExecutionOrigin & {
 };
 
 /**
- * Fields of the origin that are still unknown are filled in; `completedAt` is set once, and is not before that of a run.
- * `now` lies in the past where what arrived was completed there. `rows`: see `toChangeRows`. The caller calls `discardDays`.
+ * Fills fields of the origin that are still unknown; `completedAt` is set once, and is not before that of a run. `now` is in the past if
+ * the report was completed then. `rows`: see `toChangeRows`. The caller calls `discardDays`.
  */
 export const updateExecutions = (sql: Sql, projectId: Given, rows: Given) => sql`
   update execution e set

@@ -77,7 +77,7 @@ export const isBaselineShared = (sql: Sql): Fragment => sql`coalesce((
   where own.project_id = r.project_id and own.id = r.execution_id), true)`;
 
 /**
- * The failures of the run `r`, and of a rerun also those of its build that it does not repeat, as they were judged last; a shard has only
+ * The failures of the run `r`, and for a rerun also those of its build that it does not repeat, as they were judged last; a shard only has
  * its own.
  */
 const failuresOf = (sql: Sql, own: ShardFailures | undefined): Fragment =>

@@ -14,9 +14,9 @@ const MAX_FAILURES = 50_000;
 export type RedBuildRow = RedBuild & { createdAt: string; /** There are more. */ isLimited: boolean };
 
 /**
- * Red builds with judged failures since a time in milliseconds, newest first. A build is guilty if one of its failures is the change's by
- * the last judgement about this test and message on its pull request or branch, and no rerun has passed. What a build inherits from an
- * earlier one of its own branch is judged there.
+ * Returns red builds with judged failures since a time in milliseconds, newest first. A build is guilty if one of its failures was last
+ * explained by the change for this test and message on its pull request or branch, and no rerun has passed. Failures inherited from an
+ * earlier build of the same branch are judged there.
  */
 export const selectRedBuilds = (sql: Sql, projectId: string, fromMs: number) => sql<RedBuildRow[]>`
   with build as materialized (

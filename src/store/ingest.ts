@@ -111,8 +111,8 @@ const hasEndedOnPastDay = ({ status, startedAt, runCompletedAt }: UploadedExecut
   hasEnded(status) && [startedAt, runCompletedAt].every((time) => time === null || mayBePastDay(time));
 
 /**
- * In a transaction: one statement for all parts that there are, of which none sees what another one has written, and one for
- * each further portion of long details. What comes after it comes after all of it.
+ * Executes one statement for all parts, none of which sees the writes of another, and one for each further portion of long details. Later
+ * statements see all of it.
  */
 export async function storeIngest(sql: Tx, projectId: string, writes: IngestWrites): Promise<void> {
   const [details = [], ...furtherDetails] = portionsOfDetails(writes.details);

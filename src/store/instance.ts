@@ -37,8 +37,8 @@ export const selectSecretKeyDigest = async (sql: Sql): Promise<string | null> =>
 };
 
 /**
- * Stores `digest` where there is none or one of `replaceable`. Answers whether it is the one of the database afterwards: of
- * several servers that start at once the database decides for one key.
+ * Stores `digest` if there is none or one of `replaceable`. Returns whether the database has it afterwards: if several servers start at
+ * once, the database chooses one key.
  */
 export async function claimSecretKeyDigest(sql: Sql, digest: string, replaceable: readonly string[]): Promise<boolean> {
   await insertInstance(sql);
@@ -63,8 +63,8 @@ export const selectIsWritable = async (sql: Sql): Promise<boolean> => {
 };
 
 /**
- * In a transaction: writes more than a megabyte to a temporary file of PostgreSQL, which is gone afterwards. Nothing of it goes to
- * a table or to the log of writes. Fails where the disk is full.
+ * Writes more than a megabyte to a temporary file of PostgreSQL, which is removed afterwards. Nothing is written to a table or to the WAL.
+ * Fails if the disk is full.
  */
 export const writeToDisk = async (sql: Tx): Promise<void> => {
   await sql`select set_config('work_mem', '64kB', true)`;

@@ -37,9 +37,9 @@ export const selectKeyIsLive = async (sql: Sql, key: LiveKey): Promise<boolean> 
     .length === 1;
 
 /**
- * In a transaction: whether the key is live, and it stays so until the end of the transaction, because a revocation
- * waits for the lock. That makes revocation exact: what commits, commits before it. Row locks alone know no turns: users
- * would never let go. Takes the other `locks` in the same round trip.
+ * Returns whether the key is live, and locks it until the end of the transaction, because a revocation waits for the lock. That makes
+ * revocation exact: everything that commits, commits before it. Row locks alone are not fair: a revocation could wait forever. Takes the
+ * other `locks` in the same round trip.
  */
 export const lockLiveKey = async (
   sql: Tx,
@@ -77,8 +77,8 @@ const LOCK_LIVE_KEYS = compose<
 );
 
 /**
- * The same for several in one transaction, and nobody is waited for: which of them have their key and all their locks, which
- * they may share.
+ * Locks several keys in one transaction without waiting: returns the claimants that have their key and all their locks, which they may
+ * share.
  */
 export const lockLiveKeysAtOnce = async <C extends Claimant>(sql: Tx, claimants: readonly C[]): Promise<Set<C>> => {
   const keys = [...new Map(claimants.map(({ key }) => [key.id, key])).values()];

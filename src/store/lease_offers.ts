@@ -57,9 +57,9 @@ export type OfferedLease = {
 };
 
 /**
- * In a transaction that has updated the runner, so that no other call of it does this meanwhile: hands out up to `free`
- * of those that wait. The highest priority goes first, then the execution that has the fewest at work, then the oldest. What
- * another server hands out at this moment is left to it.
+ * Offers up to `free` waiting leases, in a transaction that has updated the runner, so that no other call of it does so meanwhile. The
+ * highest priority goes first, then the execution with the fewest running leases, then the oldest. Leases that another server is offering
+ * are skipped.
  */
 export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: number) => sql<OfferedLease[]>`
   with active as materialized (
@@ -95,8 +95,8 @@ export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: numbe
   order by o.priority desc, o.turn, o.queued_at, o.id`;
 
 /**
- * Before leases are taken: where tasks of a concurrency group wait, one call at a time takes leases of the project, because two would not see
- * what the other has taken of a group.
+ * Allows one call at a time to take leases of the project if tasks of a concurrency group wait, because two calls would not see what the
+ * other has taken of a group.
  */
 export const lockConcurrencyGroups = (sql: Tx, projectId: string) => sql`
   select pg_advisory_xact_lock(hashtextextended(${`concurrency groups of ${projectId}`}, 0))

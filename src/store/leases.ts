@@ -112,8 +112,8 @@ export const selectWaitingLabels = async (sql: Sql, projectId: string, execution
 };
 
 /**
- * Which executions a call of a runner is about beyond its leases: those of leases that it now says to have, and of leases
- * that it gives back. In the order in which they are locked.
+ * Returns the executions that a call of a runner concerns beyond its leases: those of leases that it confirms or returns, in the order in
+ * which they are locked.
  */
 export const selectExecutionsOf = (
   sql: Sql,
@@ -341,8 +341,8 @@ export const isAtWork = (sql: Sql): Fragment => sql`
 const MAX_ONLY = 5_000;
 
 /**
- * The test cases of a task that failed in an execution; undefined: all are to run, because those are too many or none, or
- * not all of the task was seen: shards or the end of a report are missing, or a runner failed while its tests passed.
+ * Returns the test cases of a task that failed in an execution; undefined: all must run, because those are too many or none, or the task
+ * was not complete: shards or the end of a report are missing, or a runner failed while its tests passed.
  */
 export const selectCasesToRepeat = async (
   sql: Sql,

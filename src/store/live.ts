@@ -129,8 +129,8 @@ export async function selectHere(sql: Sql): Promise<Position> {
 }
 
 /**
- * Transactions are numbered anew in a database that was restored from a dump: what is numbered beyond them counts as old.
- * Answers where the stream is now, and the number that no transaction has had yet.
+ * Transactions are numbered anew in a database that was restored from a dump: rows with larger numbers count as old. Returns the current
+ * position of the stream, and the next transaction number.
  */
 export async function settleForeign(
   sql: Sql,

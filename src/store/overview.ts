@@ -11,8 +11,8 @@ import { isActiveQuarantine, isLiveBug, isTrustedBuild } from "./predicates.ts";
 const hasOutcome = (sql: Sql) => sql`e.status in ('passed', 'failed', 'timed_out')`;
 
 /**
- * A statement: the newest builds of a branch that meet a condition. Those that name the branch and those that name none are
- * looked for apart: an index has each in order, and of both together all would be sorted.
+ * A statement: the newest builds of a branch that meet a condition. Builds with and without the name of the branch are selected separately,
+ * because an index has each in order; together all would be sorted.
  */
 function newestOn(
   sql: Sql,
@@ -176,8 +176,8 @@ const MAX_LATER_EXECUTIONS = 20;
 const MAX_RED_EXECUTIONS = 100;
 
 /**
- * The newest executions since `from` (an id) with failures that nothing explains, in tasks that their branch has not run
- * since. What keeps the default branch red is its state, and not among them.
+ * Returns the newest executions since `from` (an id) with unexplained failures, in tasks that their branch has not run since. Failures that
+ * keep the default branch red are part of its state, and not listed.
  */
 export const selectNewFailures = (sql: Sql, projectId: string, { branch }: Branch, from: string, limit: number) => {
   // Written out: PostgreSQL keeps no plan of this for a limit that it does not know, and making one takes most of the time.

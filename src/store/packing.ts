@@ -8,15 +8,15 @@ import type { Fragment, Sql } from "../database/connect.ts";
 export const blockOfCase = (sql: Sql, number: Fragment): Fragment => sql`${number} / ${BLOCK_SIZE}::int`;
 
 /**
- * The rows of results of `runs`, a statement that selects ids as `id`: one lookup for each run. As a join it would be left
- * to the planner, which reads the whole table where its statistics are older than a large import.
+ * The rows of results of `runs`, a statement that selects ids as `id`, with one look-up per run. For a join, the planner would read the
+ * whole table if its statistics are older than a large import.
  */
 export const resultsOf = (sql: Sql, projectId: Given, runs: Fragment): Fragment => sql`(
   select b.* from (${runs}) run, lateral (
     select * from case_result where project_id = ${projectId} and run_id = run.id offset 0) b)`;
 
 /**
- * The test case of a result, for a lateral join; `number` is an expression. Like `resultsOf`, it is looked up for each result: while the
+ * The test case of a result, for a lateral join; `number` is an expression. Like in `resultsOf`, there is one look-up per result: while the
  * statistics do not know the project, a join would read all results for each test case.
  */
 export const caseOfResult = (sql: Sql, projectId: Given, number: Fragment): Fragment => sql`(

@@ -182,8 +182,8 @@ export const probeOf = (sql: Sql, e: Fragment): Fragment => sql`(
     from probe p where p.project_id = ${e}.project_id and p.execution_id = ${e}.id) p)`;
 
 /**
- * The test cases that a lease is limited to: those to repeat, or those of a probe that are still wanted; undefined: the whole task.
- * Nothing of an ended probe is wanted; then it has all of them, because it is never the whole task.
+ * Returns the test cases that a lease is limited to: those to repeat, or those of a probe that are still wanted; undefined: the whole task.
+ * An ended probe has no wanted ones; then all of its test cases are returned, because it is never the whole task.
  */
 export const selectOnly = async (
   sql: Sql,
@@ -219,8 +219,8 @@ export const selectHasProbeRunner = async (sql: Sql, projectId: string, task: Pr
   ).length === 1;
 
 /**
- * The number of tasks that runners could begin now, less those that wait. What a runner has been handed since its last request
- * is subtracted from the number that it asked for.
+ * Returns the number of tasks that runners could begin now, minus those that wait. Leases that a runner was offered since its last request
+ * are subtracted from the number that it requested.
  */
 export const countFreeSlots = async (sql: Sql, projectId: string, task: ProbedTask): Promise<number> => {
   const [row] = await sql<{ free: number }[]>`

@@ -58,8 +58,8 @@ const MAX_SUITE_RUNS = 20;
 const SUITE_DAYS = 30;
 
 /**
- * The number of test cases of the project on the default branch: of each task that of the largest of its last runs, because a
- * run may break off. Test cases that only other branches have do not count, and neither do the former names of renamed ones.
+ * Returns the number of test cases of the project on the default branch: for each task that of the largest of its last runs, because a run
+ * may break off. Test cases that only other branches have do not count, and neither do the former names of renamed ones.
  */
 export const selectSuiteSize = async (sql: Tx, projectId: string): Promise<number> => {
   const [row] = await sql<{ size: number }[]>`

@@ -12,8 +12,8 @@ const DISK_EVERY_MS = 2_000;
 export const DISK_FULL = "The disk of the database is full: nothing can be stored until there is room";
 
 /**
- * One look at a time, for all who ask meanwhile: anybody may ask, as often as he likes. `onDiskFull` is called when the disk
- * turns out to be full, and not again before there was room.
+ * Runs one check at a time, which concurrent callers share, so that it may be called as often as needed. `onDiskFull` is called when the
+ * disk turns out to be full, and not again before there was room.
  */
 export function createReadiness(
   { fast, begin, committedAt }: Pick<Database, "fast" | "begin" | "committedAt">,

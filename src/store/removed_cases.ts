@@ -16,8 +16,8 @@ const MISSED_RUNS_AT_LEAST = 5;
 const MAX_RUNS_SEARCHED = 300;
 
 /**
- * Marks those of the flaky and broken test cases of these tasks that are removed, and answers their numbers. What only other
- * branches had is removed when they have not run it for as long. `runIds`: runs that have just been counted, whose cases are there.
+ * Marks the flaky and broken test cases of these tasks that are removed, and returns their numbers. A case that only other branches had is
+ * removed when they have not run it for as long. `runIds`: runs that have just been counted, whose cases exist.
  */
 export async function markRemoved(
   sql: Tx,

@@ -281,10 +281,7 @@ export const selectNumbersOfExecution = async (
 /** From this number of look-ups on, scanning all cases of the project is cheaper. */
 const MIN_NAMES_TO_SCAN = 1_000;
 
-/**
- * In a transaction: the cases of a task that have the suite and the name of one of `cases`, unless the run of `execution`
- * has them.
- */
+/** Returns the cases of a task that have the suite and the name of one of `cases`, without those that the run of `execution` has. */
 export async function selectNamesakes(
   sql: Tx,
   projectId: string,

@@ -188,10 +188,7 @@ export const selectTestCaseNames = (sql: Sql, projectId: string, ids: readonly s
   where project_id = ${projectId} and ${isInCatalogue(sql, sql`test_case`)} and number = any(${toNumberArray(ids.map(numberOfTestCase))}::int[])
     and id = any(${toTextArray(ids)}::uuid[])`;
 
-/**
- * In a transaction: changes all of the test cases, or none where some of them are not there. `changed` counts those that
- * are different now.
- */
+/** Changes all of the test cases, or none if some of them do not exist. `changed` counts those that differ now. */
 export async function updateTestCases(
   sql: Tx,
   projectId: string,

@@ -38,8 +38,8 @@ const UUID_LENGTH = 36;
 const COMPLETED_AT = '"completedAt":"';
 
 /**
- * A row comparison is one range of the index; spelled out with "or" it would be a filter over all rows before. The page
- * comes as two texts: what is done for each row would cost more than the rest of the request.
+ * A row comparison is one range of the index; an equivalent condition with "or" would filter all earlier rows. The page is returned as two
+ * texts, because work for each row would cost more than the rest of the request.
  */
 const pageStatement = (filters: string) => `
   select r.elements, r.ids from api_key k cross join lateral (
@@ -59,8 +59,8 @@ const PAGE_OF_TASK = pageStatement(`and not untrusted and ${INDEXED_TASK} = $6`)
 const PAGE_OF_BOTH = pageStatement("and execution_id = $6 and task_slug = $7");
 
 /**
- * Newest first. The key is checked by the very statement that reads, so that revocation is exact at the price of one
- * round trip: undefined when it is not live.
+ * Returns runs, newest first. The statement that reads also checks the key, so that revocation is exact with one round trip: undefined if
+ * it is not live.
  */
 export async function selectTestRunPageWithKey(
   sql: Sql,
@@ -214,8 +214,8 @@ export type RunWithAttempts = RunRow & {
 };
 
 /**
- * All runs of the locked executions of these tasks, ordered by id; those of the tasks themselves come with their attempts.
- * `isLocked`: and are locked, because their health is counted without the lock of their execution.
+ * Returns all runs of the locked executions of these tasks, ordered by id; those of the tasks themselves include their attempts.
+ * `isLocked`: the rows are locked too, because their health is counted without the lock of their execution.
  */
 export const selectRuns = (
   sql: Tx,

@@ -28,8 +28,8 @@ export type TrendQuery = {
 };
 
 /**
- * A row for each day with runs, of all tasks together and of the 50 with the most runs; by task, most runs first, and
- * day. Sample data is never together with other. A rerun is no run of its own: it decides how the one that it repeats ended.
+ * Returns a row for each day with runs, for all tasks together and for the 50 with the most runs; by task, most runs first, and day. Sample
+ * data is never combined with other data. A rerun is no run of its own: it decides how the repeated one ended.
  */
 export const selectTrends = (sql: Sql, projectId: string, { from, to, branch, task_slug }: TrendQuery) => sql<
   TrendRow[]

@@ -14,8 +14,8 @@ export const selectTrustRules = (sql: Sql, projectId: string) => sql<ListedTrust
   where project_id = ${projectId} order by id`;
 
 /**
- * The project's rules for an issuer. `isRead`: any project has a rule for it without keys, so that the server reads those that
- * the issuer publishes.
+ * Returns the project's rules for an issuer. `isRead`: some project has a rule without keys for it, so the server reads the keys that the
+ * issuer publishes.
  */
 export const selectTrustRulesOfIssuer = async (
   sql: Sql,
@@ -72,8 +72,8 @@ export type TokenUse = {
 };
 
 /**
- * In a transaction: marks a token as used. A token that was used before is used again only by the same attempt; then
- * `replaced` is the key that it was used for.
+ * Marks a token as used. A token that was used before is accepted again only for the same attempt; then `replaced` is the key that it was
+ * used for.
  */
 export const useCiToken = async (
   sql: Tx,

@@ -19,8 +19,8 @@ import { type EventRow, lockDueEvent, markEventDone, postponeEvent } from "../st
 type Servers = Pick<Database, "pool" | "begin">;
 
 /**
- * How many events there were. Each is handled in one transaction with everything that it causes, and each of its
- * automations stands for itself: one that fails leaves a failed run, and the others have done what they say.
+ * Handles events and returns their number. Each is handled in one transaction with everything that it causes, and its automations are
+ * independent: one that fails leaves a failed run, and the effects of the others stay.
  */
 export async function handleEvents(
   { pool, begin }: Servers,
@@ -99,8 +99,8 @@ export async function handleEvents(
 }
 
 /**
- * How many schedules were due. What was missed while no server ran is made up for once, not as often as it was missed;
- * what fails in us is a failed run, and the next time is planned.
+ * Runs due schedules and returns their number. Runs that were missed while no server ran are made up for once; an internal error is stored
+ * as a failed run, and the next time is planned.
  */
 export async function runSchedules(
   { pool, begin }: Servers,

@@ -20,8 +20,9 @@ export const standardLog: Log = createLog("warn");
 const REPEATED_MS = 60_000;
 
 /**
- * The next round begins `everyMs` after the end of the last. A round that fails is not the last. Of failures in a row with the same message
- * the log has the first one, then one a minute, and their end: loops that fail ten times a second would hide everything else.
+ * Starts a loop whose next round begins `everyMs` after the end of the last. A failed round does not end the loop. For consecutive failures
+ * with the same message the log has the first one, then one a minute, and their end: loops that fail ten times a second would hide
+ * everything else.
  */
 export function startLoop(name: string, everyMs: number, log: Log, work: (goOn: GoOn) => Promise<unknown>): Loop {
   let stopped = false;
@@ -145,8 +146,8 @@ export async function takeAll<I extends Item>(
 }
 
 /**
- * Does something with each, whatever becomes of the others; what fails is logged, and comes again with the next round.
- * Throws when the database is away.
+ * Processes each item regardless of failures of others; a failure is logged, and the item is processed again in the next round. Throws if
+ * the database is unavailable.
  */
 export async function eachOf<I>(
   items: readonly I[],

@@ -47,8 +47,8 @@ export type StoredContents = {
 };
 
 /**
- * Resolves when the content is stored durably; its files are gone then. What is stored stays for an hour, within which an
- * attachment must refer to it.
+ * Resolves when the content is stored durably; its files are then removed. Stored content stays for an hour, within which an attachment
+ * must refer to it.
  */
 export async function storeContents(
   sql: Sql,
@@ -115,9 +115,8 @@ const BATCH_SIZE = 200;
 const QUEUED_BATCH_SIZE = 5_000;
 
 /**
- * Removes content that no attachment has. An upload of the same content waits for the row of what is being removed, and
- * stores it again; what an upload has claimed within the last hour is left alone, and so is everything while a backup runs. Answers how many were
- * removed.
+ * Removes content without attachments and returns the number. An upload of the same content waits for the row of the removed one, and
+ * stores it again. Content claimed by an upload within the last hour stays, and so does everything while a backup runs.
  */
 export async function sweepContents(
   { pool, begin }: Pick<Database, "pool" | "begin">,

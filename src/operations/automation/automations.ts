@@ -35,8 +35,8 @@ export const reasonOf = (isStall: boolean): string =>
     : "Internal error: nothing was done. See the log of the server";
 
 /**
- * In a transaction. Undefined when this automation has seen the event before, or does nothing for it. What fails in us is undone and kept as a
- * failed run; throws when the database is away or too slow.
+ * Runs an automation for an event. Undefined if it has handled the event before, or does nothing for it. An internal error is undone and
+ * stored as a failed run; throws if the database is unavailable or too slow.
  */
 export async function runForEvent(
   sql: Tx,
@@ -118,8 +118,8 @@ async function selectPart(sql: Tx, event: EventRow, owners: readonly string[] | 
 }
 
 /**
- * In a transaction. Notices and executions are made for each project in question. What fails in us is undone and kept as a
- * failed run; throws when the database is away or too slow.
+ * Runs a scheduled automation for each of its projects. An internal error is undone and stored as a failed run; throws if the database is
+ * unavailable or too slow.
  */
 export async function runForSchedule(
   sql: Tx,

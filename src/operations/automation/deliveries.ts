@@ -37,8 +37,8 @@ const RETRIES = [
   12 * HOUR_MS,
 ];
 /**
- * A receiver that fails twice in a row is left alone, for longer each time, but something that is due asks it now and
- * then. A single failure is that delivery's own affair.
+ * Pauses after consecutive failures of a receiver, from the second on; during a pause, due deliveries try it occasionally. A single failure
+ * only concerns its delivery.
  */
 const PAUSES_MS = [5 * SECOND_MS, 30 * SECOND_MS, 2 * MINUTE_MS, 15 * MINUTE_MS];
 /** Maximum retry delay that a receiver can request. */
@@ -89,8 +89,8 @@ export type DeliveryOptions = {
 const UNOPENED = "Cannot open the secrets of this integration: enter them again";
 
 /**
- * Whether the integration may get the next one at once. Tried "once", it fails instead of being tried again, and a failure
- * says nothing of the integration.
+ * Returns whether the integration may get the next delivery at once. With "once" the delivery fails instead of being retried, and the
+ * failure does not count against the integration.
  */
 export async function attemptDelivery(
   { begin, outbound, seal, onBug, onAttempt }: DeliveryOptions,

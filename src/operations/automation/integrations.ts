@@ -84,8 +84,8 @@ export async function createIntegration(
 }
 
 /**
- * In a transaction. Of the config, fields that are left out and secrets that are null stay as they are; an optional secret
- * that is empty is removed.
+ * Changes an integration. Config fields that are omitted and secrets that are null stay as they are; an optional secret that is empty is
+ * removed.
  */
 export async function changeIntegration(
   sql: Tx,

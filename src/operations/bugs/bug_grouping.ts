@@ -104,9 +104,9 @@ function mark(failure: TrackedFailure): Marked {
 }
 
 /**
- * In a transaction that holds the lock of the bugs. What failures say decides; what says something new in a place that is
- * known is the bug of that place; a test known as flaky has one bug of its own, unless it fails together with others.
- * Only the default branch gets groups without a bug: what fails on others is work in progress.
+ * Groups failures, in a transaction that holds the lock of the bugs. The message decides; a new message in a known location belongs to the
+ * bug of that location; a test known as flaky has a bug of its own, unless it fails together with others. Only the default branch gets
+ * groups without a bug, because failures on others are work in progress.
  */
 export async function groupFailures(
   sql: Tx,
@@ -190,8 +190,8 @@ async function selectOwn(
 }
 
 /**
- * Failures of incidents: one bug for each cause that many have. It is known by their message alone, since the same tests fail
- * for other reasons, too. What only happened beside it opens none.
+ * Groups failures of incidents: one bug per cause that many failures have. It is identified by the message alone, because the same tests
+ * fail for other reasons, too. Other failures of the run open none.
  */
 export function groupIncidents(
   run: GroupedRun,

@@ -30,8 +30,7 @@ const MAX_CASES = 5;
 type Start = { test: SearchedCase; range: SearchRange; number: number };
 
 /**
- * In a transaction: what a search of the bug would begin with, or why there can be none. It locks the bug until the commit, so that
- * a bug has one search at a time.
+ * Returns the start of a search of the bug, or why there can be none. Locks the bug until the commit, so that it has one search at a time.
  */
 export async function findSearchStart(
   sql: Tx,

@@ -43,8 +43,8 @@ const MAX_EVENT_FILES = 20;
 const MAX_LISTINGS = 3;
 
 /**
- * In a transaction: makes one step of a search that can go on. `onSearch` gets the search first, because a step may fail. Returns
- * false if no search is due.
+ * Makes one step of a search that can continue, in a transaction. `onSearch` gets the search first, because a step may fail. Returns false
+ * if no search is due.
  */
 export async function advanceSearch(
   sql: Tx,

@@ -99,8 +99,8 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly PendingRun[]
 }
 
 /**
- * The results of the runs: all those of some test cases, then those of others; those of one case in the order of the runs.
- * All results of several runs are read before. A single run may be of any size: it is read a portion at a time.
+ * Yields the results of the runs: all those of some test cases, then those of others; those of one case in the order of the runs. Several
+ * runs are read completely in advance. A single run may be of any size, so it is read in portions.
  */
 async function* portionsOf(sql: Tx, projectId: string, ids: readonly string[]): AsyncGenerator<CountedBlock[]> {
   if (ids.length === 1) {

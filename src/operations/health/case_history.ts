@@ -19,8 +19,8 @@ export type Looking = {
 };
 
 /**
- * A page, newest run first. It is full, or the last one, or what has been found when patience was over: then the next one
- * goes on where this one has stopped.
+ * Returns a page, newest run first. It is full, or the last one, or what was found within the time limit: then the next page continues
+ * where it stopped.
  */
 export async function readHistory(
   sql: Sql,

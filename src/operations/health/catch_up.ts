@@ -27,8 +27,8 @@ type CatchUp = { running: Promise<void>; next: Promise<void> | undefined };
 const catchingUp = new Map<string, CatchUp>();
 
 /**
- * The same for a caller that goes on with what is known by then: a run of 100,000 cases that is being counted, here or by
- * another server, takes longer than it should wait, and is counted on without it.
+ * Counts pending runs within a time limit and then continues without the rest: a run of 100,000 cases that is being counted, here or by
+ * another server, takes longer than a caller should wait.
  */
 export async function catchUpWithin(sql: Sql, begin: Begin, projectId: string, patienceMs: number): Promise<void> {
   if (!(await selectHasPendingHealth(sql, projectId))) return;

@@ -57,8 +57,8 @@ export async function startSession(sql: Tx, accountId: string, client: Client): 
 }
 
 /**
- * A token that makes the first account, for a link to be shown once; undefined when there is an account. Those that other
- * starts have shown go on: each server shows one of its own.
+ * Creates a token for the first account, for a link that is shown once; undefined if there is an account. Tokens of other starts stay
+ * valid, because each server shows one of its own.
  */
 export async function createSetupToken({ begin }: Pick<Database, "begin">): Promise<string | undefined> {
   return await begin(async (sql) => {
@@ -155,8 +155,8 @@ async function attempt<Account, T>(
 }
 
 /**
- * Refuses an unknown address as it does a wrong password: in its words and in its work. `before` is the token of a
- * session that this browser had: it ends.
+ * Signs in. An unknown address is refused like a wrong password: with the same message after the same work. `before` is the token of an
+ * earlier session of this browser, which ends.
  */
 export async function logIn(
   database: Stores,

@@ -41,8 +41,8 @@ export type CiTokenExchange = {
 export type CiKeyResult = { made: CiKey } | { refused: string } | { tooMany: string };
 
 /**
- * Messages depend on the token and on what the server trusts, and not on whether there is the project, unless the token is one of a
- * repository that the project trusts. Rejects with what `issuerKeys` throws where the keys of the issuer cannot be read.
+ * Messages depend only on the token and on the issuers that the server trusts, and not on whether the project exists, unless the token is
+ * of a repository that the project trusts. Rejects with the error of `issuerKeys` if the keys of the issuer cannot be read.
  */
 export async function exchangeCiToken(services: CiKeyServices, exchange: CiTokenExchange): Promise<CiKeyResult> {
   try {

@@ -24,8 +24,8 @@ export async function createFirstProject({ begin }: Pick<Database, "begin">): Pr
 export const setupUrl = (url: string, token: string): string => `${url}/setup?token=${token}`;
 
 /**
- * For people: ids, keys, lines to paste, and the link that makes the first account. It is printed once, because the keys are
- * stored nowhere. The example names a branch: on the default branch its failure would stay the state of the project.
+ * Returns a text for people: ids, keys, lines to paste, and the link that creates the first account. It is printed once, because the keys
+ * are not stored. The example names a branch: on the default branch its failure would remain the state of the project.
  */
 export function welcome(
   url: string,

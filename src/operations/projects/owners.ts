@@ -82,9 +82,9 @@ function createAssignment(pool: Sql, projectId: string, found: Map<string, reado
 }
 
 /**
- * In a transaction that holds the lock for naming, under which the file does not change. Lists are stored outside of it,
- * because some test cases are as well: they stay if the transaction fails, and lists without test cases do no harm. Test
- * cases for which the rules take too many steps are left without an owner: their results matter more.
+ * Assigns owners in a transaction that holds the lock for naming, so that the file does not change. Lists are stored outside of it, like
+ * some test cases: they stay if the transaction fails, which does no harm. Test cases for which the rules take too many steps get no owner,
+ * because their results matter more.
  */
 export async function openAssignment(
   sql: Tx,
@@ -156,8 +156,8 @@ const checkContent = (content: string): void => {
 type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
 
 /**
- * Stores the file, and gives all test cases of the project their owners by it; an empty file takes them away. Answers
- * whether anything was stored: not if it is the stored file, or if it is from another branch than the default one.
+ * Stores the file and assigns the owners of all test cases; an empty file removes them. Returns whether anything was stored: not if it is
+ * the stored file, or if it is from a branch other than the default one.
  */
 export async function storeOwners(
   sql: Sql,

@@ -18,9 +18,9 @@ export type SecretKeyOptions = {
 };
 
 /**
- * All servers of a database have one key, which the first of them decides, and only a server that has that one as
- * SECRET_KEY_OLD replaces it. Throws an Error for every other key, also while nothing is sealed: a server that runs may seal
- * something at any moment. Throws as well when the database holds sealed values that the keys do not open.
+ * All servers of a database have one key, which the first one chooses, and only a server that has it as SECRET_KEY_OLD replaces it. Throws
+ * an Error for any other key, also while nothing is sealed, because a running server may seal something at any moment. Also throws if the
+ * database contains sealed values that the keys do not open.
  */
 export async function loadSecretKey(sql: Sql, options: SecretKeyOptions): Promise<Uint8Array> {
   const { secretKey, secretKeyOld, dataDir } = options;
