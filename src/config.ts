@@ -49,7 +49,7 @@ export type Config = {
   oidc: OidcConfig | undefined;
   /** Whether people sign in with passwords. */
   passwordLogin: boolean;
-  /** Variables that Assay does not know, and those that were probably meant. */
+  /** Variables with unknown names, and the names that were probably meant. */
   misspelt: Misspelt[];
 };
 
@@ -186,7 +186,7 @@ function readPasswordLogin({ read, refuse, addMistake }: Variables): boolean {
 
 type Variables = ReturnType<typeof createVariables>;
 
-/** Reads variables by name and collects all mistakes. Where a value is wrong, what a function returns is of no use. */
+/** Reads variables by name and collects all mistakes. The value returned for an invalid variable must not be used. */
 function createVariables(environment: Record<string, string | undefined>, directory: string) {
   const mistakes: string[] = [];
   const addMistake = (mistake: string) => void mistakes.push(mistake);

@@ -1,4 +1,4 @@
-/** Starts Assay: configuration, database, migrations, what serves, first start; and ends it in the reverse order. */
+/** Starts Assay: configuration, database, migrations, server, first start; and stops it in the reverse order. */
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -70,7 +70,7 @@ async function main(): Promise<void> {
   log.info("Stopped");
 }
 
-/** Tells people, once, what an empty database needs. */
+/** Prints, once, what the operator of an empty database needs. */
 async function announce(
   { databaseUrl, dataDir }: Config,
   database: Database,

@@ -11,7 +11,7 @@ import { isUnavailable } from "../database/connect.ts";
 import { executionOf, selectExecutionExists } from "../store/live.ts";
 
 const KEEP_ALIVE_MS = 15_000;
-/** About so much is written at a time. */
+/** Approximate number of characters written at a time. */
 const CHUNK_LENGTH = 65_536;
 /** Delay before a disconnected client reconnects. */
 const RETRY_MS = 2_000;
@@ -24,7 +24,7 @@ type Following = Pick<Context, "services" | "publicUrl" | "caller"> & {
   gap: string | undefined;
 };
 
-/** Joined up to the length of a chunk: a write for each would cost more than what is written. */
+/** Joins texts up to the length of a chunk, because a write for each would cost more than its contents. */
 function* inChunks(texts: Iterable<string>): Generator<string> {
   let chunk = "";
   for (const text of texts) {

@@ -152,7 +152,7 @@ const storeReceived = (
     onError: (error) => services.log.error("Cannot store the attachments of an upload", { ...params, error }),
   });
 
-/** Reports that arrive at one moment are taken in one transaction, in which nobody waits. */
+/** Stores reports that arrive at the same moment in one transaction, which never waits for locks. */
 const takeTogether: BatchWork<IncomingReport, TakenReport> = (sql, projectId, reports, admitted) =>
   takeReports(sql, projectId, reports, { admitted, mayWait: false });
 

@@ -12,7 +12,7 @@ export type SpooledFile = {
   /** Hexadecimal. */
   sha256: string;
   mediaType: MediaType;
-  /** The end of a text; null for what is no text. */
+  /** The end of a text file; null for other files. */
   preview: string | null;
 };
 
@@ -34,7 +34,7 @@ export type ReceivedFile = SpooledFile & { path: string };
 export type SpoolEnd = { end: "spooled"; spooled: SpooledFile } | { end: "too large" | "failed" };
 
 export type SpoolWriter = {
-  /** Never rejects: what cannot be written is said at the end. */
+  /** Never rejects: errors are reported at the end. */
   write(chunk: Uint8Array): Promise<void>;
   finish(): Promise<SpoolEnd>;
   /** Removes what has been written. */
@@ -121,6 +121,6 @@ export function createSpool(directory: string, onError: (error: unknown) => void
   };
 }
 
-/** Removes files that nobody has taken. */
+/** Removes files that were not used. */
 export const removeSpooled = async (files: readonly Pick<SpooledFile, "file">[]): Promise<void> =>
   void (await Promise.all(files.map(({ file }) => rm(file, { force: true }).catch(() => {}))));

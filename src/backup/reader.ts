@@ -24,7 +24,7 @@ import { decodeFrames, type BackupFrame } from "./frames.ts";
 /** Takes the data of a table or of a content. */
 export type SectionSink = {
   write(chunk: Uint8Array): Promise<void>;
-  /** `isIntact`: whether a content is what its key names; a table always is. */
+  /** `isIntact`: whether a content has the digest that its key names; always true for a table. */
   end(isIntact: boolean): Promise<void>;
   /** The rest of the data does not come. */
   abort(): Promise<void> | void;

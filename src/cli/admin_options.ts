@@ -75,7 +75,7 @@ export async function requireTeam(sql: Tx, id: string): Promise<void> {
   if (!(await selectTeamExists(sql, id))) missing("team", id);
 }
 
-/** A command that lists what `select` finds of a team. */
+/** Declares a command that lists what `select` returns for a team. */
 export const listOfTeam = (select: (sql: Tx, team: string) => PromiseLike<unknown>): AdminCommand => ({
   usage: [{ synopsis: "--team ID" }],
   options: ["team"],

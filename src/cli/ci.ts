@@ -26,7 +26,7 @@ export type CiBuild = {
   buildUrl?: string;
   /** The default branch, which few systems provide. */
   defaultBranch?: string;
-  /** The job uploads what the workflow of a fork has tested. */
+  /** Whether the job uploads reports from the workflow of a fork. */
   untrusted?: true;
   /** `"2/4"`, where the job is one of several slices of a task; jobs of a matrix are not. */
   shard?: string;

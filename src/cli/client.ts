@@ -66,7 +66,7 @@ export class ServerAwayError extends Error {
   override name = "ServerAwayError";
 }
 
-/** The server, or what stands in its place, answers more than any server of Assay does. */
+/** The server, or a proxy in front of it, sends a longer answer than any server of Assay does. */
 export class AnswerTooLongError extends Error {
   override name = "AnswerTooLongError";
 }
@@ -91,7 +91,7 @@ export const ask = (address: ServerAddress, asking: ServerRequest): Promise<Serv
     shown: shown(address),
   });
 
-/** `shown` is what errors call the server. */
+/** `shown` is the name of the server in errors. */
 export type UrlRequest = Omit<ServerRequest, "path"> & { shown: string };
 
 /** The same for any address, with the headers as given. */

@@ -22,7 +22,7 @@ export type Commands = Readonly<Record<string, Command>>;
 
 const HELP_WORDS = ["--help", "-h"];
 
-/** Returns the words of the command whose help is asked for; undefined: none is. Options after "--" are those of a wrapped command. */
+/** Returns the words of the command whose help is requested, or undefined. Options after "--" belong to a wrapped command. */
 function findHelpRequest([command, ...rest]: readonly string[], commands: Commands): string[] | undefined {
   if (command === "help") return rest;
   if (command !== undefined && HELP_WORDS.includes(command)) return [];

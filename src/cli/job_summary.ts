@@ -1,4 +1,4 @@
-/** A run as Markdown, for the summary of a job; what tests are called and say is text there and never markup. */
+/** A run as Markdown, for the summary of a job; names and messages of tests are always text and never markup. */
 
 import type { AnnotatedFailure } from "./annotations.ts";
 import { WORD_OF } from "../rules/blame.ts";
@@ -34,7 +34,7 @@ const toPreformatted = (text: string) =>
 /** All the ways in which a summary writes a text. */
 export const SUMMARY_ENCODINGS = [toText, Bun.escapeHTML];
 
-/** "new", "still failing"; empty for what blames nobody. */
+/** Returns "new", "still failing" and so on; empty without a blame. */
 function wordOf(blame: string | null): string {
   const stored = Object.entries(WORD_OF).find(([, word]) => word === blame)?.[0] as Blame | undefined;
   return stored === undefined ? "" : BLAME_PHRASES[stored];

@@ -47,7 +47,7 @@ export type SecretSet = {
   mask(text: string): string;
 };
 
-/** The key, the tokens of a CI job, the password that an address may have, and what is added. */
+/** Collects secrets: the key, the tokens of a CI job, a password in an address, and further ones. */
 export function createSecrets(environment: EnvironmentVariables): SecretSet {
   const received = new Set<string>();
   const list = () => [...new Set([...secretsOf(environment), ...received])].filter(isLongEnough);
@@ -90,6 +90,6 @@ export function createOutputMask(
   return createMask(secrets.flatMap((secret) => [secret, ...encodings.map((encode) => encode(secret))])).text;
 }
 
-/** A copy of what JSON can hold, with all its texts cleaned. */
+/** Returns a copy of a JSON value with all texts cleaned. */
 export const cleanTexts = <T>(value: T, clean: (text: string) => string): T =>
   JSON.parse(JSON.stringify(value), (_, member: unknown) => (typeof member === "string" ? clean(member) : member));

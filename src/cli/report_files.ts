@@ -114,7 +114,7 @@ export function keepFresh(
   return kept;
 }
 
-/** All together; what a server takes at most is far less. */
+/** Maximum total size. Servers accept far less. */
 const MAX_BYTES = 2 ** 30;
 
 /** Throws an Error that says which file cannot be read. */

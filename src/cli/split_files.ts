@@ -1,4 +1,4 @@
-/** The files that `assay split` chooses from: those that are given, those of a list of Playwright, or those that a plan names. */
+/** The files that `assay split` chooses from: given files, those of a list of Playwright, or those of a plan. */
 
 import { realpathSync, statSync } from "node:fs";
 import { isAbsolute, relative, resolve } from "node:path";
@@ -64,7 +64,7 @@ export function parsePlaywrightList(lines: readonly string[]): Map<string, strin
 
 export type PlanOptions = {
   task: string;
-  /** Leaves out what is no file inside of the directory. */
+  /** Leaves out names that are not files inside of the directory. */
   existing: boolean;
   directory: string;
   say: (message: string) => void;

@@ -52,7 +52,7 @@ export function readAs<Schema extends v.GenericSchema>(
   }
 }
 
-/** A server that is started again is back before this is over. */
+/** A server that restarts is back within this time. */
 export const SPLIT_PATIENCE_MS = 15_000;
 const WAITS = [1 / 15, 4 / 15, 10 / 15];
 /** The shards of a build ask at the same moment, and may be over the rate limit, whose window is a minute. */

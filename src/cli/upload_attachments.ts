@@ -31,7 +31,7 @@ export type AttachmentUpload = {
   signal: AbortSignal | undefined;
 };
 
-/** Returns what became of them, a line each. Does not throw: results that are uploaded stay so. */
+/** Returns a line about each result. Does not throw, because the results are already uploaded. */
 export async function uploadAttachments(address: ServerAddress, upload: AttachmentUpload): Promise<string[]> {
   const { run, attach, patienceMs, signal } = upload;
   try {

@@ -185,7 +185,9 @@ function parse(args: string[]) {
   }
 }
 
-/** Options, then what an execution of a server was started with, then what CI system and git say. Throws UsageError. */
+/**
+ * Collects parameters: options first, then those of an execution that a server started, then those of CI system and git. Throws UsageError.
+ */
 export function toParameters(
   { parameters, tags, flags, attachments }: UploadArguments,
   { environment, directory }: BuildContext,

@@ -101,7 +101,7 @@ export type UploadOptions = {
 /** Maximum size of an answer, which has some hundred names at most. */
 export const MAX_ANSWER_BYTES = 2 ** 20;
 
-/** Beside the 30 s that any try may take: slow lines carry this much. */
+/** Transfer rate of slow lines, for the time beyond the 30 s that any try may take. */
 const BYTES_PER_MS = 256;
 
 async function send(address: ServerAddress, { bytes, headers }: Body, sending: UploadOptions): Promise<ServerAnswer> {

@@ -32,7 +32,7 @@ const NO_ANSWER_CODE = 3;
 const PATIENCE = { waitsMs: [500, 2_000], withinMs: 15_000 };
 const DEFAULT_COLUMNS = 160;
 
-/** The server has answered, and not what was asked for. */
+/** The server has refused the request. */
 class RefusedError extends Error {
   override name = "RefusedError";
 }

@@ -1,4 +1,4 @@
-/** Statements that are put together once: the driver does it anew, fragment by fragment, each time that one is executed. */
+/** Composes a statement once. The driver would otherwise join its fragments each time it is executed. */
 
 import type { Fragment, Sql } from "./connect.ts";
 

@@ -8,7 +8,7 @@ import { createSilenceWatch, sessionsOf, type SilenceOptions } from "./silence.t
 export type Sql = postgres.Sql;
 
 declare const inTransaction: unique symbol;
-/** A connection within a transaction: what must run in one takes this, so that the compiler refuses the pool. */
+/** A connection within a transaction. Functions that need a transaction take this type, so that the compiler refuses a pool. */
 export type Tx = Sql & { readonly [inTransaction]: true };
 
 export type Database = {
@@ -51,7 +51,7 @@ export type Database = {
   close(): Promise<void>;
 };
 
-/** `onClose`: the connection has ended, and what it listened to with it; the next statement opens another one. */
+/** `onClose`: the connection has ended, and with it its subscriptions; the next statement opens another one. */
 export type OpenListener = (on: { onNotify(channel: string, payload: string): void; onClose(): void }) => Sql;
 
 export type PoolLoad = {
@@ -63,7 +63,7 @@ export type PoolLoad = {
   waitMs: number;
 };
 
-/** A URL or the parts of a connection; what postgres.js takes besides is decided here. */
+/** A URL or the parts of a connection; other options of postgres.js are set here. */
 export type ConnectionOptions =
   { url: string } | Pick<postgres.Options<{}>, "host" | "port" | "username" | "password" | "database">;
 
@@ -129,7 +129,7 @@ export const toJsonTime = (sql: Sql, column: Fragment): Fragment =>
 /** A time that is rounded to milliseconds may be yet to come: this one is cut. */
 export const thisMoment = (sql: Sql): Fragment => sql`date_trunc('milliseconds', now())`;
 
-/** Text first: postgres.js would write what it takes for JSON as JSON once more. */
+/** Passes JSON as text, because postgres.js would encode it a second time. */
 export const toJson = (sql: Sql, value: unknown): Fragment => sql`${JSON.stringify(value)}::text::json`;
 
 /**
@@ -158,7 +158,7 @@ export const SESSION_SETTINGS = { lock_timeout: "15s", idle_in_transaction_sessi
 /** The limit of a statement in all pools except those for short reads. */
 export const STATEMENT_TIMEOUT = "60s";
 
-/** After so long without a word the system asks whether the other end is there, every second or so. */
+/** Idle seconds after which TCP keep-alive probes begin, one about every second. */
 const KEEP_ALIVE_SECONDS = 10;
 /** PostgreSQL does the same, and so ends the sessions of a client whose machine is gone. Unix sockets ignore it. */
 const SERVER_KEEP_ALIVE = {
@@ -298,10 +298,10 @@ const CONFLICTS = new Set(["40P01", "40001"]);
 /** Whether PostgreSQL ended a transaction for another one: as the victim of a deadlock, or of a serialization failure. */
 export const isConflict = (error: unknown): boolean => CONFLICTS.has(codeOf(error));
 
-/** Whether what was to be stored is there already, where there may be only one. */
+/** Whether a unique constraint was violated. */
 export const isTaken = (error: unknown): boolean => codeOf(error) === "23505";
 
-/** Whether a transaction that failed with this at its commit is known to have left nothing behind. */
+/** Whether a transaction that failed with this error at its commit is known to be rolled back. */
 export const isUndone = (error: unknown): boolean =>
   error instanceof RolledBack || (error instanceof postgres.PostgresError && error.severity === "ERROR");
 
@@ -311,5 +311,5 @@ export const isDiskFull = (error: unknown): boolean => codeOf(error) === "53100"
 /** Whether something is larger than the configuration of PostgreSQL allows, such as its temporary files. */
 export const isOverLimit = (error: unknown): boolean => codeOf(error) === "53400";
 
-/** Whether an error says that the database is away or too busy, and not that the statement is wrong. */
+/** Whether an error says that the database is unavailable or too busy, and not that the statement is wrong. */
 export const isUnavailable = (error: unknown): boolean => OUTAGES.has(codeOf(error));

@@ -1,4 +1,4 @@
-/** Reads of DATABASE_URL what the driver does not: Unix sockets, and files of certificates, as libpq names them. */
+/** Reads parts of DATABASE_URL that the driver does not support: Unix sockets, and certificate files, with the names of libpq. */
 
 import { readFileSync } from "node:fs";
 import type { Options } from "postgres";

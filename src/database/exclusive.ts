@@ -5,7 +5,7 @@ import { type Database, isConflict, isLockTimeout, type Sql, type Tx } from "./c
 /** Maximum time that a statement waits for an exclusive lock: others that need the table wait behind it. */
 const LOCK_TIMEOUT = "2s";
 const LOOK_MS = 1_000;
-/** Pauses grow to this, because what lasts for an hour must not delay uploads every few seconds. */
+/** Maximum pause between attempts, so that a wait of an hour does not delay uploads every few seconds. */
 const MAX_PAUSE_MS = 30_000;
 
 /** Limits the time to wait for locks in the rest of the transaction. */

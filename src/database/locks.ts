@@ -35,10 +35,10 @@ const NUMBERS = {
 /** Any constant: servers that start together on one database meet at this lock. */
 export const MIGRATION_LOCK = 7_265_180_302;
 
-/** A backup holds it exclusively, what a running backup must not lose sight of is removed only with a share of it. Below 2^32. */
+/** A backup holds it exclusively; data that a running backup still needs is removed only while it is held in shared mode. Below 2^32. */
 export const BACKUP_LOCK = 2_118_964_730;
 
-/** A lock by its kind and what it is of. */
+/** A lock by its kind and the id of its object. */
 export type AdvisoryLock = readonly [what: keyof typeof NUMBERS, id: string];
 
 /** The number of the lock for one of a kind. */
@@ -48,7 +48,7 @@ export const lockOf = (sql: Sql, what: keyof typeof NUMBERS, id: string | Fragme
 export const takeLock = (sql: Tx, [what, id]: AdvisoryLock) =>
   sql`select pg_advisory_xact_lock(${lockOf(sql, what, id)})`;
 
-/** Whether nobody else has the lock at this moment; then it is held. */
+/** Takes the lock if it is free, and returns whether it did. */
 export const takeLockIfFree = async (sql: Tx, [what, id]: AdvisoryLock): Promise<boolean> => {
   const [row] = await sql<
     [{ isHeld: boolean }]

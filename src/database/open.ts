@@ -13,7 +13,7 @@ type OpenOptions = {
   databasePool: number;
 };
 
-/** The database, and what to repeat so that it stays there: nothing where it is not ours to start. */
+/** The database, and the function that keeps it running; none if the server did not start it. */
 export type OpenDatabase = Database & { revive?(): Promise<void> };
 
 /** Opens an existing database like `openDatabase`. Throws, and creates nothing, if the directory has none. */

@@ -1,4 +1,4 @@
-/** Wakes those who wait for something to happen, on whichever server it does; nobody holds a connection while he waits. */
+/** Wakes waiting requests when something happens on any server; no connection is held while waiting. */
 
 import type { OpenListener, Sql, Tx } from "./connect.ts";
 
@@ -20,21 +20,21 @@ export type Watch = {
 };
 
 export type Signals = {
-  /** Watches all of these; to be ended by who began it. */
+  /** Watches all of these topics; the caller must end the watch. */
   watch(things: readonly (readonly [topic: Topic, id: string])[]): Watch;
   /** Notifies watches within this server only. */
   tell(topic: Topic, id: string): void;
-  /** Sends everybody who waits home, for the drain. */
+  /** Ends all waits, for the drain. */
   close(): void;
 };
 
-/** A connection can be dead without anybody knowing: who waits looks again this often. */
+/** Interval in which waiting requests check again, because a connection may be dead without notice. */
 const LOOK_AGAIN_MS = 10_000;
 /** While nothing can be listened to. */
 const LOOK_SOON_MS = 1_000;
 const LISTEN_AGAIN_MS = 250;
 
-/** Wakes everybody who watches the id, once the transaction commits. */
+/** Wakes all watches of the id once the transaction commits. */
 const notify = (sql: Tx, channel: Channel, id: string) => sql`select pg_notify(${channel}, ${id})`;
 
 export const notifyExecutionEnded = (sql: Tx, executionId: string) => notify(sql, "execution_ended", executionId);
@@ -45,7 +45,7 @@ export const notifyKeyRevoked = (sql: Tx, keyId: string) => notify(sql, "key_rev
 /** Wakes the runners of a project: there are new tasks, tasks to stop, or viewers. */
 export const notifyLeases = (sql: Tx, projectId: string) => notify(sql, "lease", projectId);
 
-/** The connection that listens is opened for the first who waits. */
+/** Creates signals. The listening connection is opened for the first watch. */
 export function createSignals(openListener: OpenListener): Signals {
   const watching = new Map<string, Set<(topic: Woken) => void>>();
   let listener: Sql | undefined;

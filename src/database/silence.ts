@@ -41,7 +41,7 @@ export type SilenceOptions = {
 
 /** Maximum time for a new connection to prove that the database is reachable. */
 const CHECK_TIMEOUT_MS = 3_000;
-/** A slow link is not a silent one: a session is given time for what was sent to it, 2 Mbit/s. */
+/** A slow link is not silent: a session gets time for the bytes sent to it, at 2 Mbit/s. */
 const MIN_BYTES_PER_MS = 250;
 /** Longer than any statement may take. Used for sessions whose state PostgreSQL does not report. */
 const MAX_STATEMENT_MS = 75_000;

@@ -1,4 +1,4 @@
-/** A pool that is replaced when nothing gets through it although the database is there: drivers have lost connections. */
+/** A pool that is replaced if nothing gets through it although the database is reachable, because drivers have lost connections. */
 
 import type { Sql } from "postgres";
 
@@ -26,7 +26,7 @@ export type WatchedPoolOptions = {
   patienceMs?: number;
 };
 
-/** Longer than it takes to end connections that have fallen silent (silence.ts), which most often is what is wrong. */
+/** Longer than it takes to end connections that have fallen silent (silence.ts), which is the usual cause. */
 const PROBE_TIMEOUT_MS = 10_000;
 /** Maximum time for a new pool to prove that the database is reachable. */
 const NEW_POOL_TIMEOUT_MS = 2_000;

@@ -5,7 +5,7 @@ import { fail, Problem } from "./problem.ts";
 /** A body that drips in for longer holds its memory for nothing. */
 const MAX_SECONDS = 600;
 const CLOSE = { Connection: "close" };
-/** A large body is kept in blocks: nothing is copied when it grows, and no memory is taken for what has not come. */
+/** Size of the blocks of a large body: nothing is copied when it grows, and no memory is taken before data arrives. */
 const BLOCK_BYTES = 1_048_576;
 /** The initial buffer of a body of unknown length. */
 const FIRST_BYTES = 65_536;
@@ -45,7 +45,7 @@ const sizeOf = (bytes: number) =>
   bytes < 1_048_576 ? `${Math.floor(bytes / 1_024)} KiB` : `${Number((bytes / 1_048_576).toPrecision(3))} MiB`;
 const timeOf = (seconds: number) => (seconds > 120 ? `${Math.round(seconds / 60)} minutes` : `${seconds} seconds`);
 
-/** The rest of a body that is a little too large is drained: who is cut off while sending sees no answer. */
+/** Drains the rest of a body that is a little too large, because a client that is disconnected while it sends does not see the answer. */
 function tooLarge(max: number, close: boolean, variables: (string | undefined)[], what = ""): never {
   const names = variables.filter((name) => name !== undefined).join(" and ");
   const source = names && ` (${names} of the server)`;
@@ -106,7 +106,7 @@ function undecodable(encoding: Encoding): never {
 const tookTooLong = (seconds: number) =>
   new Problem("VALIDATION_ERROR", `The body took longer than ${timeOf(seconds)}`, CLOSE);
 
-/** A small body of known length: reading a stream would cost several times what the rest of its request does. */
+/** Receives a small body of known length: reading a stream would cost several times the rest of its request. */
 async function receiveAtOnce(request: Request, declared: number, grow: Grow, maxSeconds: number): Promise<Bytes[]> {
   const room = grow(declared);
   if (room) await room;
@@ -269,7 +269,10 @@ export function join(blocks: readonly Bytes[]): Bytes {
   return whole;
 }
 
-/** Fails with VALIDATION_ERROR on what is not whole and valid, or larger than `max`, which the operator sets with `variable`. */
+/**
+ * Decompresses a body. Fails with VALIDATION_ERROR if it is incomplete or invalid, or larger than `max`, which the operator sets with
+ * `variable`.
+ */
 export async function inflate(
   blocks: readonly Bytes[],
   encoding: Encoding,

@@ -1,4 +1,4 @@
-/** Reads which part of a file a request asks for. */
+/** Reads the range of a file that a request asks for. */
 
 /** The headers of a request that ask for a part of a file. */
 export type RangeHeaders = { range: string | null; ifRange: string | null };

@@ -2,7 +2,7 @@
 
 import { fail } from "./problem.ts";
 
-/** 96 bits: nobody guesses one within the rate limit. */
+/** 96 bits, which cannot be guessed within the rate limit. */
 const MAC_LENGTH = 16;
 const MAX_LENGTH = 2_000;
 

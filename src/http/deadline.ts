@@ -6,7 +6,7 @@ export class DeadlineError extends Error {
   override name = "DeadlineError";
 }
 
-/** A ring through all that run, and its head: a Set, being old, would make the collector look at every young entry. */
+/** A ring of all running entries, and its head: for an old Set, the garbage collector would have to visit every young entry. */
 type Entry = { until: number; expire: () => void; before: Entry; after: Entry };
 
 export function createDeadlines(monotonic: () => number = () => performance.now()) {

@@ -9,7 +9,7 @@ export function descriptorLimit(): number | undefined {
   return typeof soft === "number" ? soft : undefined;
 }
 
-/** The number of the new descriptor: always the lowest one that is free. `undefined` when there is none. */
+/** Opens a descriptor and returns its number, the lowest free one; `undefined` if there is none. */
 function open(): number | undefined {
   try {
     return openSync("/dev/null", "r");

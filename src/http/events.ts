@@ -1,6 +1,6 @@
 /** Streams of Server-Sent Events: how they are written, how many there are, and how they end. */
 
-/** `id` is what a client that comes back says in Last-Event-ID; without `event` it is only noted. */
+/** `id` is sent back in Last-Event-ID by a client that reconnects; without `event` only the id is stored. */
 export type ServerSentEvent = { id?: string; event: string; data: unknown };
 
 export const toEventText = ({ id, event, data }: ServerSentEvent): string =>
@@ -9,7 +9,7 @@ export const toEventText = ({ id, event, data }: ServerSentEvent): string =>
 /** Keeps the connection: proxies, and Bun, close it after a minute of silence. `id` is how far the stream has come. */
 export const toKeepAlive = (id?: string): string => `:\n${id === undefined ? "" : `id: ${id}\n`}\n`;
 
-/** Why a stream is to end: the server stops, its key was revoked, or nobody is there any more. */
+/** The reason why a stream ends: the server stops, its key was revoked, or its client is gone. */
 export type Ending = "stopping" | "revoked" | "gone";
 
 export type StreamControl = {
@@ -129,7 +129,7 @@ export function createEventStreams(options: Partial<StreamLimits> = {}) {
       );
     },
 
-    /** Ends all, and what comes later at once, for the drain. */
+    /** Ends all streams, and later ones at once, for the drain. */
     close(): void {
       closed = true;
       for (const cut of cuts) cut("stopping");

@@ -1,4 +1,4 @@
-/** The memory that the forms of pages may take, all together: those of strangers and those of people who are signed in. */
+/** The memory budget of all forms of pages, separate for visitors and for people who are signed in. */
 
 const KIBIBYTE = 1_024;
 const MEBIBYTE = 1_048_576;
@@ -78,7 +78,7 @@ export function createFormBudget(limits: Record<FormKind, FormLimits> = FORM_LIM
   const rooms = { public: createRoom(limits.public), signedIn: createRoom(limits.signedIn) };
   return {
     limits,
-    /** `sender` is the block of addresses, or the account, that the form comes from; `bytes` at most what it may hold. */
+    /** `sender` is the block of addresses, or the account, that the form comes from; `bytes` is its maximum size. */
     open: (kind: FormKind, sender: string, bytes: number): FormHold =>
       rooms[kind].open(sender, Math.min(Math.max(bytes, 1), limits[kind].maxBytes)),
     /** Bytes, now. */

@@ -20,7 +20,7 @@ export type Path = `/${string}`;
 /** The addresses that a link, a form or an image may have: the type refuses `javascript:` and every other scheme. */
 export type Href = Path | `../${string}` | `#${string}` | `?${string}` | `http://${string}` | `https://${string}`;
 
-/** Text of users may reorder or hide what stands beside it, so control characters are shown as escape sequences. */
+/** Control characters are shown as escape sequences, because text of users could reorder or hide the text beside it. */
 const INVISIBLE = /[\u202a-\u202e\u2066-\u2069\u200e\u200f\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
 const toCode = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;

@@ -16,7 +16,7 @@ export type IssuerKeysOptions = {
 const CACHED_MS = 60 * 60_000;
 /** Minimum time between readings of the keys, which a token with an unknown key causes. */
 const REREAD_MS = 60_000;
-/** A failure is kept, so that requests do not queue for an issuer that is away. */
+/** Time for which a failure is cached, so that requests do not queue for an unavailable issuer. */
 const FAILURE_MS = 10_000;
 const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 262_144;

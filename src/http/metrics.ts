@@ -55,7 +55,7 @@ export const gauge = (about: Named, read: () => number | undefined | readonly [l
     return all.map(([labels, value]) => ({ suffix: "", labels, value }));
   });
 
-/** `name` ends with _total. Each combination of labels is there from its first `at` on, from 0. */
+/** `name` ends with _total. Each combination of labels exists from its first `at` on, starting at 0. */
 export function createCounter(about: Named) {
   const cells = new Map<string, { labels: Labels; value: number }>();
   return {
@@ -72,7 +72,7 @@ export function createCounter(about: Named) {
   };
 }
 
-/** `bounds` ascend; what is above the last one counts as well. */
+/** `bounds` ascend; values above the last one count as well. */
 export function createHistogram(about: Named, bounds: readonly number[]) {
   const cells: { labels: Labels; counts: Float64Array; sum: number }[] = [];
   return {

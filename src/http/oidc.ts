@@ -3,7 +3,7 @@
 import * as openid from "openid-client";
 import type { Outbound, OutboundAnswer } from "./outbound.ts";
 
-/** The provider refused, is away, or has answered nonsense; `message` is for the log, nothing in it is secret. */
+/** The provider refused, is unavailable, or sent an invalid answer; `message` is for the log and contains no secrets. */
 export class OidcError extends Error {
   override name = "OidcError";
 }
@@ -167,13 +167,13 @@ async function telling<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A word of the standard; what is said beside it may quote what we have sent. */
+/** The error code of the standard. The description beside it may quote data that we have sent. */
 const wordOf = (code: unknown) =>
   String(code ?? "")
     .replace(/[^\w.-]/g, "")
     .slice(0, 60);
 
-/** The library's messages name what is wrong, and no values. */
+/** Messages of the library name the problem, without values. */
 function toOidcError(error: unknown): OidcError {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof OidcError) return cause;

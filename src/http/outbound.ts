@@ -162,7 +162,7 @@ export function createOutbound({
   };
 }
 
-/** A look-up cannot be cancelled, but nobody needs to wait for it. */
+/** A DNS look-up cannot be cancelled, but the caller need not wait for it. */
 async function within<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   signal.addEventListener("abort", () => reject(signal.reason), { once: true });

@@ -44,7 +44,7 @@ export function createRateLimit(
     return ring;
   }
 
-  /** Forgets what has left the window; whether there is room for one more. */
+  /** Removes what has left the window; returns whether there is room for one more. */
   function hasRoom(ring: Ring, now: number): boolean {
     while (ring.count > 0 && now - ring.moments[ring.head]! >= WINDOW_MS) {
       ring.head = (ring.head + 1) % ring.moments.length;
@@ -77,7 +77,7 @@ export function createRateLimit(
       return { admitted, limit, remaining: limit - ring.count, reset: reset(oldest + WINDOW_MS - now) };
     },
 
-    /** Gives back the memory of idle clients when nobody asks any more. */
+    /** Releases the memory of idle clients. */
     sweep(): void {
       turn(monotonic());
     },

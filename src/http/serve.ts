@@ -46,7 +46,7 @@ class ServerConnection implements Connection {
   }
 }
 
-/** Says what to do where an address cannot be listened on. */
+/** Explains why an address cannot be listened on. */
 function listening<T>(host: string, port: number, listen: () => T): T {
   try {
     return listen();
@@ -83,7 +83,7 @@ export async function findPort(host: string, port: number): Promise<number> {
   return found;
 }
 
-/** Listens at once; what comes before there is a handler waits for it. Throws when the address cannot be listened on. */
+/** Listens at once; requests before there is a handler wait for it. Throws if the address cannot be listened on. */
 export function startServer({ host, port }: ServerOptions) {
   const { promise: ready, resolve: setReady } = Promise.withResolvers<Handler>();
   let handler: Handler | undefined;
@@ -122,7 +122,7 @@ export function startServer({ host, port }: ServerOptions) {
       setReady(given);
     },
 
-    /** Takes no new connections, lets running requests end, and closes what is left. */
+    /** Accepts no new connections, lets running requests finish, and closes the rest. */
     async stop(): Promise<void> {
       const closed = listener.stop();
       const until = performance.now() + DRAIN_MS;

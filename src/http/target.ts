@@ -35,7 +35,7 @@ export const segmentPatterns = (): string[] =>
       .join(""),
   );
 
-/** Whether `path` is what was sent; `segments` are what a pattern has found there, by its names, decoded. */
+/** Whether `path` is the path as sent; `segments` are those that a pattern has matched, by name, decoded. */
 export function isAsSent(path: string, segments: Record<string, string> | undefined): boolean {
   if (segments === undefined) return false;
   let start = 1;

@@ -1,4 +1,4 @@
-/** The memory that the bodies of uploads may take, all together: who does not fit in waits in turn. */
+/** The memory budget of the bodies of uploads: bodies that do not fit wait in turn. */
 
 import { createFairQueue } from "./fair_queue.ts";
 
@@ -27,7 +27,7 @@ export type Hold = {
   grow: (bytes: number) => Promise<void> | undefined;
   /** Reports bytes that have arrived and take no memory. */
   passed: (bytes: number) => void;
-  /** All of it is there: it holds what it has until it is released. */
+  /** Reports that the whole body has arrived: it keeps its memory until it is released. */
   arrived: () => void;
   release: () => void;
 };
@@ -132,7 +132,7 @@ export function createUploadBudget(bytes: number) {
   /** The body that may go beyond the limit. */
   let first: Entry | undefined;
 
-  /** Lets everybody in who fits, and the next in turn in any case, as long as nobody else goes beyond the limit. */
+  /** Admits all waiting bodies that fit, and the next in turn in any case, as long as no other one exceeds the limit. */
   function admit(): void {
     const left: Entry[] = [];
     for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
@@ -177,7 +177,7 @@ export function createUploadBudget(bytes: number) {
   }
 
   return {
-    /** `key` is who sends the body. */
+    /** `key` identifies the sender of the body. */
     open(key: string): Hold {
       let state: "open" | "released" | "evicted" = "open";
       const toError = () =>

@@ -1,4 +1,4 @@
-/** Declares a tool: its name, what it takes, and the function that answers it from the API of the project. */
+/** Declares a tool: its name, its input, and the function that answers it from the API of the project. */
 
 import type * as v from "valibot";
 import type { NamedScope } from "../schema/keys.ts";

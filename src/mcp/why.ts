@@ -27,7 +27,7 @@ export type Why = {
 /** Maximum number of executions that are searched for one that has ended. */
 const MAX_EXECUTIONS_SEARCHED = 20;
 
-/** Fails as the API does, for one with NOT_FOUND where the execution that is asked for does not exist. */
+/** Fails like the API, with NOT_FOUND if the requested execution does not exist. */
 export async function findWhy({ get }: Pick<ProjectApi, "get">, query: WhyQuery, causes: number): Promise<Why> {
   const { branch, pullRequest, executionId: wanted } = query;
   if (wanted !== undefined) return { state: null, running: null, ...(await read(wanted)) };

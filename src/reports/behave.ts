@@ -75,7 +75,7 @@ const STATUSES: Record<string, CaseStatus> = {
   ...{ pending: "failed", xpassed: "failed", executing: "failed" },
 };
 
-/** `null` for a word that behave does not have; without one, what did not run. */
+/** Returns `null` for an unknown word; a missing word means that the step did not run. */
 function toStatus(word: unknown): CaseStatus | null {
   if (word === "passed") return word;
   const text = asText(word).toLowerCase();
@@ -146,7 +146,7 @@ const toKind = (status: string, stack: string) =>
     ? toStepKind(true, status, stack)
     : toStepKind(false, status, stack);
 
-/** The last line of a traceback says what was raised. */
+/** Returns the exception in the last line of a traceback. */
 function toMessage(stack: string): string {
   if (!stack.startsWith("Traceback")) return firstLine(stack);
   const last = stack.trimEnd();

@@ -27,7 +27,7 @@ import { createUnknownResults, type UnknownResults } from "./unknown_results.ts"
 
 type Node = Bun.XML.Node;
 
-/** A test case or what is wrong outside of any, with the names of the suites around it, without the test module. */
+/** A test case, or a fault outside of test cases, with the names of the suites around it, without the test module. */
 type Found = { node: Node; suite: string };
 
 /** Throws a ReportError when there are too many cases. */

@@ -88,7 +88,7 @@ const newRun = (): Run => ({
   ended: 0,
 });
 
-/** `null` for what other programs write: flutter's own events are lists. */
+/** Returns `null` for lines of other programs; flutter's own events are lists. */
 function toEvent(line: string): JsonObject | null {
   if (!line.trimStart().startsWith("{")) return null;
   try {

@@ -34,12 +34,12 @@ export function asList(value: unknown): readonly unknown[] {
 export const asCount = (count: unknown): number | null =>
   typeof count === "number" && count >= 0 && count < 1e9 ? count : null;
 
-/** Texts without what cannot be stored, numbers as texts; "" for anything else. */
+/** Returns texts without characters that cannot be stored, numbers as texts, and "" for anything else. */
 export function asText(value: unknown): string {
   return typeof value === "string" ? clean(value) : typeof value === "number" ? String(value) : "";
 }
 
-/** A text or a list of texts as a list, without those that are empty. */
+/** Returns a text or a list of texts as a list, without empty ones. */
 export function toTexts(value: unknown): string[] {
   const texts: string[] = [];
   const add = (one: unknown) => {
@@ -88,7 +88,7 @@ export type RawCase = {
   attachments?: readonly WrittenAttachment[] | undefined;
 } & KnownNames;
 
-/** Cut to what is kept. */
+/** Creates a case and truncates its texts. */
 export function toCase(cutter: Cutter, told: RawCase): ReportedCase {
   cutter.countCase();
   const attachments = told.attachments && cutter.attachments(told.attachments);

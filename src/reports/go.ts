@@ -103,11 +103,11 @@ export function readGoEvents(events: Iterable<JsonObject | string>): Report {
 
 const RUN = "=== RUN   ";
 
-/** Whether a last line, which ends no package, is what a cut has left of an event. */
+/** Whether the last line, which ends no package, is the beginning of a truncated event. */
 const isBeginning = (line: string): boolean =>
   (line.startsWith("{") && parseLine(line) === null) || (line !== "" && RUN.startsWith(line));
 
-/** `null` for what go and the build write between the events. */
+/** Returns `null` for lines that go and the build write between the events. */
 function toEvent(line: string): JsonObject | null {
   const event = line.startsWith("{") ? parseLine(line) : null;
   return isObject(event) && typeof event.Action === "string" ? event : null;
@@ -246,7 +246,7 @@ function toKind(stack: string, unfinished: boolean, timedOut: boolean): FailureK
 
 const PANIC = /^[ \t]*(?:panic|fatal error): .*/m;
 
-/** A panic's line, what testify calls the error, or what follows the first "file.go:12:". */
+/** Returns the line of a panic, the error of testify, or the text after the first "file.go:12:". */
 function toMessage(output: string): string {
   const panic = PANIC.exec(output)?.[0];
   const testify = output.includes("Error Trace:") ? /^[ \t]+Error:[ \t]+(\S.*)/m.exec(output)?.[1] : undefined;

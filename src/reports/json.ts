@@ -8,7 +8,7 @@ const MAX_PARSED_BYTES = 512 * 2 ** 20;
 /** Approximate bytes that the engine needs for each value; each key is stored once. */
 const WEIGHT = { object: 72, list: 32, string: 64, value: 16 };
 
-/** Throws a ReportError with the line, or when the values would take too much memory, or are nested too deeply. */
+/** Throws a ReportError with the line of a syntax error, or if the values would take too much memory or are nested too deeply. */
 export function parseJson(text: string): unknown {
   requireReadable(text);
   try {

@@ -25,7 +25,7 @@ export function readJsonLines(
   return { warnings: broken > 0 ? [`Left out ${plural(broken, "line")} of malformed JSON`] : [], isCut };
 }
 
-/** `null` for what is no JSON. */
+/** Returns `null` for invalid JSON. */
 export function parseLine(line: string): unknown {
   try {
     return JSON.parse(line);

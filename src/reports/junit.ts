@@ -2,7 +2,7 @@
 
 import { elementsOf, foreignElement, toFault, type XmlPart } from "./fields.ts";
 import { FAILED_TO_LOAD, isPlaywright, toolReaderOf } from "./js_tools.ts";
-import { countCase, countComment, countStray, createTally, createTotals, type SuiteTotals } from "./totals.ts";
+import { countCase, countComment, countOutsideFailure, createTally, createTotals, type SuiteTotals } from "./totals.ts";
 import {
   type CaseName,
   type KnownNames,
@@ -46,7 +46,7 @@ import {
 import { createUnknownResults } from "./unknown_results.ts";
 import { isFile, createNamer, type Namer } from "./junit_names.ts";
 
-/** The children of an element, how far they are read, and what they inherit from the suites around them. */
+/** The children of an element, the position in them, and the fields inherited from the suites around them. */
 type Place = {
   children: Node["children"];
   next: number;
@@ -57,7 +57,7 @@ type Place = {
   isOwn: boolean;
 };
 
-/** The parts are cleaned of what cannot be stored. Throws a ReportError when an unknown root holds no test case. */
+/** Texts of the parts are storable. Throws a ReportError if an unknown root contains no test case. */
 export function readJunit(parts: Iterable<XmlPart>): Report {
   const cutter = createCutter();
   const namer = createNamer();
@@ -117,7 +117,8 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
         countCase(place.tally, one.status, countFailureElements(node));
         const inner = node.children.length === 0 ? NONE : childrenNamed(elementsOf(node), CASES);
         if (inner.length > 0) go({ ...place, children: inner, next: 0, isOwn: false });
-      } else if (FAILURES.has(kind)) countStray(place.tally, failureMessage(node, textInside(node)), textInside(node));
+      } else if (FAILURES.has(kind))
+        countOutsideFailure(place.tally, failureMessage(node, textInside(node)), textInside(node));
       else if (OUTPUTS.has(kind)) {
         if (ofSuites.length < MAX_ATTACHMENTS) ofSuites.push(...markedAttachments(textOf(node)));
       } else if (LEAVES.has(kind)) continue;
@@ -155,10 +156,10 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
   };
 }
 
-/** Whether an element holds what is read by itself, so that it may lie in several parts. */
+/** Whether the children of an element are read one by one, so that it may be split over several parts. */
 export const isPlace = (name: string): boolean => name !== "testcase" && !FAILURES.has(name) && !LEAVES.has(name);
 
-/** The places around a part, which have been entered before, with what it holds for each of them. */
+/** Enters the elements around a part again, with the children that the part has for each of them. */
 function reenter(places: Place[], root: Node, depth: number): Place[] {
   let children: Node["children"] = [root];
   return places.slice(0, depth + 1).map((place, level) => {

@@ -19,7 +19,7 @@ function pytestFile(suites: string[], classname: string): string | null {
 const TOOL = /^(?:pytest|mocha tests|cucumber-js|jest tests|vitest tests|bun test|alltests|run \d+ of \d+)$/i;
 const DOTTED = /^[\p{L}_$][\w$]*(?:\.[\p{L}_$][\w$]*)+$/u;
 
-/** Classes of which is remembered what they say. */
+/** Maximum number of classes whose names are cached. */
 const MAX_SAID = 1_000;
 
 /**

@@ -15,7 +15,7 @@ import {
 
 export type Node = Bun.XML.Node;
 
-/** Beside the words of the first tools, those that other writers of this format use. */
+/** Failure elements of the first tools and of other writers of this format. */
 export const FAILURES = new Set(["failure", "error", "fail", "failed", "exception", "broken", "aborted", "timeout"]);
 const ERRORS = new Set(["error", "exception", "broken", "aborted"]);
 export const RETRIES = new Set(["flakyFailure", "flakyError", "rerunFailure", "rerunError"]);

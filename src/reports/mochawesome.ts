@@ -7,7 +7,7 @@ import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, to
 import type { WrittenAttachment } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
-/** A suite and what it inherits from those around it. */
+/** A suite and the fields inherited from the suites around it. */
 type Place = { suite: JsonObject; titles: string; file: string };
 
 /** Throws a ReportError when there are too many cases. */

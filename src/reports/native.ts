@@ -44,7 +44,7 @@ const toAttachments = ({ attachments }: NativeCase): Pick<ReportedCase, "attachm
 
 const MAX_PROBLEMS = 20;
 
-/** Case by case, because valibot would collect the mistakes of 200,000 cases before it answers. */
+/** Validates case by case, because valibot would collect the mistakes of 200,000 cases before it returns. */
 function validate(json: unknown): { problems: string[]; report: NativeReport | null; cases: NativeCase[] | null } {
   const given = Object.hasOwn(Object(json), "cases") ? (json as { cases: unknown }).cases : null;
   const list: unknown[] | null = Array.isArray(given) ? given : null;

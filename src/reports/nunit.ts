@@ -20,7 +20,7 @@ import { createUnknownResults, type UnknownResults } from "./unknown_results.ts"
 
 type Node = Bun.XML.Node;
 
-/** Suites around what is read next: their class or namespace path, or their names. `own`: those in the file that Pester names. */
+/** Suites around the next node: their class or namespace path, or their names. `own`: those in the file that Pester names. */
 type Place = { node: Node; fixture: string; names: string[]; file: string | null; own: string };
 
 /** Throws a ReportError when there are too many cases. */

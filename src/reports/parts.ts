@@ -1,4 +1,4 @@
-/** Splits a text that holds several reports, one after the other: what the reader of one leaves out may be another one. */
+/** Splits a text that contains several reports in sequence: text after one report may be another one. */
 
 import { isGoText } from "./go_text.ts";
 import { type Reader, READERS } from "./readers.ts";
@@ -78,7 +78,7 @@ export function findBeginning(text: string): { at: number; line: number; title: 
   return first && { at: first.from, line: lineAt(text, first.from), title: first.reader.title };
 }
 
-/** Lines that begin like a report, of which the first one that begins one is looked for. */
+/** Maximum number of lines that look like the beginning of a report and are tried. */
 const MAX_TRIED_LINES = 20;
 
 function firstPiece(text: string): Piece | null {
@@ -121,7 +121,7 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
   return [{ line, report: withTrailing(report, piece, text, text.length) }];
 }
 
-/** Throws the fault of a JSON document when what follows it, and is no report, may be a broken one. */
+/** Throws the fault of a JSON document if the text after it, which is no report, may be a broken one. */
 function withTrailing(report: Report, { from, source }: Piece, text: string, to: number): Report {
   if (source.document === null || source.json === undefined) return report;
   const trailing = text.slice(from + source.document.end, to).trim();
@@ -131,7 +131,7 @@ function withTrailing(report: Report, { from, source }: Piece, text: string, to:
   return { ...report, warnings: [warning, ...report.warnings] };
 }
 
-/** `mayFail`: what cannot be read is no report; otherwise it surely is one, and what is wrong with it is an error. */
+/** `mayFail`: an unreadable text is no report; otherwise it surely is one, and the error is thrown. */
 function orNull<T>(readIt: () => T, mayFail: boolean): T | null {
   try {
     return readIt();

@@ -5,7 +5,7 @@ import { FAILED_TO_LOAD, splitPlaywrightTitles, withProject } from "./js_tools.t
 import type { CaseName, CaseStatus, FailureKind, KnownNames, Report, ReportedCase } from "./report.ts";
 import { addTitle, createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
-/** A suite and what it inherits from those around it. */
+/** A suite and the fields inherited from the suites around it. */
 type Place = { suite: JsonObject; titles: string[]; file: string };
 
 /** Throws a ReportError when there are too many cases. */

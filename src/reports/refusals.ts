@@ -33,7 +33,7 @@ const OTHERS = new Map([
   ["plist", "a property list"],
 ]);
 
-/** Returns what a document is that has the root of a test report but is another tool's, if it is known. */
+/** Returns the kind of a document of another tool that has the root of a test report, if it is known. */
 export function foreignKind(root: string, head: string): string | null {
   if (root === "testsuites" && head.includes("http://check.sourceforge.net/ns")) return "the XML of Check (libcheck)";
   if (root === "TestRun" && /<(?:FailedTests|SuccessfulTests|Statistics)\b/.test(head))

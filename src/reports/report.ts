@@ -56,7 +56,7 @@ export type KnownNames = {
   keepOtherNames?: boolean;
 };
 
-/** A failed case that stands for what no test case shows. */
+/** Creates a failed case for a failure that no test case shows. */
 export const erroredCase = (
   { suite, name, file }: CaseName,
   message: string,
@@ -94,7 +94,7 @@ export type Report = {
   cases: ReportedCase[];
   /** Set when the report declares counts without listing its cases. */
   countsOnly: { passed: number; failed: number; skipped: number } | null;
-  /** The report broke off; `cases` holds what was whole. */
+  /** Whether the report was truncated; `cases` has the complete ones. */
   partial: boolean;
   /** The report's own duration, else null; the sum of the cases is the fallback and not computed here. */
   durationMs: number | null;

@@ -42,7 +42,7 @@ type Run = {
   status: Node | null;
   statistics: Node | null;
   errors: string[];
-  /** rebot has put down already what a suite's teardown means for its tests. */
+  /** Whether rebot has already applied the teardowns of suites to their tests. */
   isSettled: boolean;
 };
 
@@ -106,7 +106,7 @@ export function readRobot(parts: Iterable<XmlPart>): Report {
   };
 }
 
-/** The places around a part, which have been entered before, with what it holds for each of them. */
+/** Enters the suites around a part again, with the children that the part has for each of them. */
 function reenter(places: Place[], root: Node, depth: number): Place[] {
   let node = root;
   return places.slice(0, depth).map((place, level) => {
@@ -211,7 +211,7 @@ function toKind(message: string): FailureKind {
 
 const MAX_DEPTH = 100;
 
-/** The keywords that failed, the innermost first, and what Python says of the innermost. */
+/** Returns the failed keywords, the innermost first, and the Python error of the innermost. */
 function toStack(test: Node, message: string): string {
   const names: string[] = [];
   let trace = "";
@@ -289,7 +289,7 @@ function declaredTotals({ cases, statistics, uncritical }: Run): string[] {
   return declared ? disagreement({ ...declared, failed: declared.failed - uncritical }, cases) : [];
 }
 
-/** Libraries and settings that were not there: they may be why tests are missing. */
+/** Returns errors about missing libraries and settings, which may be why tests are missing. */
 function toldErrors(errors: string[]): string[] {
   if (errors.length === 0) return [];
   return [`Robot Framework tells of ${plural(errors.length, "error")}, the first: ${cut(errors[0]!, 200)}`];

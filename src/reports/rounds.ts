@@ -29,7 +29,7 @@ function repeats(later: Report, earlier: Report): boolean {
 /** The maximum number of files that are compared with each other: a retry has few. */
 const MAX_COMPARED = 20;
 
-/** The cases of all reports; those of one that repeats others have a higher round than theirs. */
+/** Returns the cases of all reports; those of a report that repeats others have a higher round. */
 export function casesInRounds(reports: readonly Report[]): ReportedCase[] {
   if (reports.length > MAX_COMPARED) return reports.flatMap(({ cases }) => cases);
   const order = reports.toSorted((a, b) => (spanOf(a)?.from ?? 0) - (spanOf(b)?.from ?? 0));

@@ -17,7 +17,7 @@ import {
   tooManyCases,
 } from "./text.ts";
 
-/** A line "ok" or "not ok", and what is written below it. */
+/** A line "ok" or "not ok", and the lines below it. */
 type Point = {
   name: string;
   /** The number as written, else 0. */
@@ -148,7 +148,7 @@ function toMismatch({ plans, points, indent }: Level): string | null {
   return toRepetition(plans, points);
 }
 
-/** Files that are joined begin at 1 again, each with its plan; who does not number all of them cannot be held to it. */
+/** Joined files begin at 1 again, each with its plan; a report that does not number all tests is not checked. */
 function toRepetition(plans: number[], points: Point[]): string | null {
   const counts = new Map<number, number>();
   for (const { number } of points) {

@@ -1,4 +1,4 @@
-/** Finds TAP in what a terminal shows: lines of other programs before it, the output of `prove -v`, the kernel's KTAP. */
+/** Extracts TAP from terminal output: lines of other programs before it, the output of `prove -v`, the kernel's KTAP. */
 
 import { linesOf } from "./text.ts";
 

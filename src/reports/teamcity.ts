@@ -61,7 +61,7 @@ type Build = {
 
 const START = "##teamcity[";
 const MIN_BEGINNING = 3;
-/** Whether a last line is what a cut has left of a message. */
+/** Whether the last line is a truncated message. */
 const isBeginning = (line: string): boolean => line.length >= MIN_BEGINNING && START.startsWith(line);
 
 /** Throws a ReportError when there is no message on a test, or there are too many. */
@@ -117,7 +117,7 @@ export function readTeamcity(text: string): Report {
   };
 }
 
-/** The message that begins there, as far as it can be read: each character is looked at once. */
+/** Parses the message at `start` as far as possible, visiting each character once. */
 function toMessage(text: string, start: number): Message {
   const attributes: Attributes = new Map();
   let at = start + START.length;

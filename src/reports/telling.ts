@@ -41,7 +41,7 @@ function tellingLine(text: string): string | null {
   return line === undefined ? null : cut(line, MAX_LINE_LENGTH);
 }
 
-/** Python writes what was raised below the frames. */
+/** Returns the exception, which Python writes below the frames. */
 function lastOfTraceback(text: string): string | null {
   const at = text.lastIndexOf("Traceback (most recent call last):");
   if (at === -1) return null;

@@ -107,7 +107,7 @@ function toRetry({ retried }: Node["attributes"], exception: string, declaresRet
   return !declaresRetries && exception !== "" && !SKIPS.has(exception) ? "assumed" : null;
 }
 
-/** The exceptions of tests that were skipped, by themselves or because of what they depend on. */
+/** Exceptions of tests that were skipped, by themselves or because of their dependencies. */
 const SKIPS = new Set(["org.testng.SkipException", "java.lang.Throwable"]);
 
 function toKind(type: string): FailureKind {

@@ -27,7 +27,7 @@ const LIMITS = {
 
 export type TextKind = keyof typeof LIMITS;
 
-/** Byte-order mark first, then the XML declaration; what is not valid in its encoding becomes U+FFFD. */
+/** Decodes by byte-order mark, then by the XML declaration; invalid bytes become U+FFFD. */
 export function decode(bytes: Uint8Array): string {
   const label = encodingOf(bytes);
   try {
@@ -203,7 +203,7 @@ export type Cutter = ReturnType<typeof createCutter>;
 // Columns of milliseconds are 32 bits wide; a test of more than 24 days is nanoseconds written as seconds.
 const MAX_MS = 2 ** 31 - 1;
 
-/** Whole milliseconds, or `null` for what no clock shows. */
+/** Returns whole milliseconds, or `null` for impossible values. */
 export function toMs(ms: unknown): number | null {
   return typeof ms === "number" && ms >= 0 && ms <= MAX_MS ? Math.round(ms) : null;
 }
@@ -299,7 +299,7 @@ export function disagreement(declared: Totals, cases: ReportedCase[]): string[] 
 
 type Totals = Partial<Record<"tests" | CaseStatus, number | null>>;
 
-/** Says both, of what is declared. */
+/** Describes declared and counted totals, limited to the kinds that are declared. */
 export function describeTotals(subject: string, declared: Totals, counted: Totals): string {
   const told = (["tests", "passed", "failed", "skipped"] as const).filter((key) => typeof declared[key] === "number");
   const tell = (counts: Totals) =>
@@ -313,7 +313,7 @@ export const plural = (n: number, noun: string): string => `${n} ${noun}${n === 
 export const tooManyCases = (): ReportError =>
   new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
 
-/** The titles around a test, with another one; what is beyond the length of a name is left out, as it stands in each test. */
+/** Adds a title to those around a test; text beyond the length of a name is left out, because each test repeats it. */
 export function addTitle(titles: string[], title: string): string[] {
   const room = MAX_NAME + 1 - titles.reduce((sum, { length }) => sum + length, 0);
   return room > 0 ? [...titles, cut(title, room)] : titles;

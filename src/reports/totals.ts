@@ -25,7 +25,7 @@ export type SuiteTotals = {
   outsideFailures: { count: number; message: string; texts: string[] };
   /** Failures that node counts in a comment at the end: `<!-- fail 1 -->`. */
   comments: number;
-  /** Failures that the suites inside declare, by what each says of itself, or else what is found in it. */
+  /** Failures of inner suites: those that each declares, or else those found in it. */
   declaredInside: number;
   /** Failures counted in `all` that suites declare and no test case shows: they stand until the root has ended. */
   unshown: number;
@@ -65,7 +65,7 @@ export function countCase(tally: SuiteTotals, status: CaseStatus, failures: numb
   tally.shown += Math.max(failures, status === "failed" ? 1 : 0);
 }
 
-/** Cases of unknown words have not passed where the suite declares more that have not: then they are what it declares. */
+/** If the suite declares more failed or skipped cases than were found, cases with unknown words are counted as these. */
 function settleOdd({ odd, all, direct, items, shown, outer }: SuiteTotals, declared: Declared): SuiteTotals["odd"] {
   if (odd.length === 0) return odd;
   const lacksSkipped = (declared.skipped ?? 0) + (declared.disabled ?? 0) > all.skipped;
@@ -82,7 +82,7 @@ function settleOdd({ odd, all, direct, items, shown, outer }: SuiteTotals, decla
 }
 
 /** A failure of the suite itself, outside of any case. */
-export function countStray(tally: SuiteTotals, message: string | null, text: string): void {
+export function countOutsideFailure(tally: SuiteTotals, message: string | null, text: string): void {
   const { outsideFailures, all, direct, items } = tally;
   outsideFailures.message ||= cut(message ?? "", MAX_OUTSIDE_LENGTH);
   if (outsideFailures.texts.length < MAX_OUTSIDE_FAILURES)
@@ -116,7 +116,7 @@ const MAX_OUTSIDE_LENGTH = 65_536;
 /** Suites. */
 const MAX_TOLD = 5;
 
-/** Compares what suites declare, from the inside out, and keeps the warnings. */
+/** Compares the totals that suites declare, from the inside out, and collects warnings. */
 export function createTotals() {
   const root: string[] = [];
   const inner: string[] = [];

@@ -169,7 +169,7 @@ function readFaults(summary: Node, cases: ReportedCase[], cutter: Cutter): Repor
   ];
 }
 
-/** xUnit's line for each failed test, what it said of it further in, and the exit code for failed tests. */
+/** Lines that repeat the results: xUnit's line for each failed test and its indented message, and the exit code for failed tests. */
 const REPEATS = /^\[xUnit\.net [\d:.]+\](?: {6}|[^\n]*\[FAIL\]$)|'2'[^\n]{0,300}testingplatform\/exitcodes/m;
 
 const FAILED = ["failed", "error", "timeout", "aborted", "disconnected"];

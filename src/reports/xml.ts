@@ -11,7 +11,7 @@ export type XmlDocument<Result> = {
   broken: string | null;
   /** Number of characters that should have been escaped. */
   mended: number;
-  /** The first line of text that follows the document, which is left out: what a program printed at its end. */
+  /** The first line of text after the document, which is ignored: a program printed it at its end. */
   trailing: string | null;
 };
 
@@ -24,7 +24,7 @@ export type XmlReading<Result> = {
   isRoot?: (name: string) => boolean;
   /** Default: MAX_LEVELS. */
   maxLevels?: number;
-  /** May be called again with other parts, when those that it was given turn out to be broken. */
+  /** Called again with other parts if the given ones turn out to be broken. */
   read: (parts: Iterable<XmlPart>) => Result;
 };
 
@@ -94,7 +94,7 @@ function readParts<Result>(
   }
 }
 
-/** Characters; a message of any length is cut, but nobody writes this much into one. */
+/** Maximum number of characters. Longer messages are truncated, but no tool writes this much into one. */
 const MAX_ATTRIBUTE = 16 * 1_048_576;
 const MAX_ATTRIBUTES = 1_000;
 /** Room for more attributes than that, each ` a=""`. */
@@ -114,7 +114,7 @@ function refuseExcess(text: string): void {
   }
 }
 
-/** The same without leaps, which knows what is not markup. */
+/** Checks like `refuseExcess` but for every tag, and skips text that is not markup. */
 function refuseExcessOutside(text: string): void {
   for (let at = text.indexOf("<"); at !== -1;) {
     const section = SECTIONS.find(({ opens }) => text.startsWith(opens, at));
@@ -314,7 +314,7 @@ function tagEnd(text: string, at: number): number {
 // All references but those to tab, line feed and carriage return, which most documents have many of.
 const REFERENCE = /&#(?!(?:9|10|13|x0*[9ad]);)(?:x([\da-f]+)|(\d+));/gi;
 
-/** Drops what XML 1.0 does not allow even as a reference; without a copy when there is nothing to drop. */
+/** Removes characters that XML 1.0 does not allow even as a reference; makes no copy if there are none. */
 function cleanXml(raw: string): string {
   // Counts one by one, because replacing would collect all matches first, at a hundred bytes each.
   let references = 0;
@@ -333,7 +333,7 @@ function illegalToRaw(reference: string, hex: string | undefined, decimal: strin
   return legal ? reference : String.fromCharCode(code);
 }
 
-/** The name of the root element, and the document type declaration, without parsing what follows. */
+/** Returns the name of the root element and the document type declaration, without parsing the rest. */
 export function prolog(text: string): { root: string | null; doctype: string | null } {
   let doctype: string | null = null;
   for (let at = 0; ;) {
@@ -373,7 +373,7 @@ type Mend = {
   trailing: string | null;
 };
 
-/** A tool that does not escape what tests print has fewer: each takes a hundred bytes. */
+/** Maximum number of edits, each of which takes a hundred bytes. A tool that does not escape the output of tests has fewer. */
 const MAX_EDITS = 1_000_000;
 const tooManyEdits = () =>
   new ReportError(`more than ${MAX_EDITS.toLocaleString("en")} of its characters are not escaped as XML wants`);
@@ -490,7 +490,7 @@ function mendXml(text: string, { whole, isRoot }: Pick<XmlReading<unknown>, "who
   return end(text.length, null);
 }
 
-/** Whether another document follows: its root has the name of this one, or is one that may follow. */
+/** Whether another document follows: its root has this name, or may follow. */
 function hasRoot(text: string, from: number, root: string, isRoot: ((name: string) => boolean) | undefined): boolean {
   for (let at = text.indexOf("<", from); at !== -1; at = text.indexOf("<", at + 1)) {
     const name = match(text, NAME, at)?.[1];

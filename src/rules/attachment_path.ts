@@ -16,7 +16,7 @@ export function normalizeAttachmentPath(path: string): string {
 /** Returns the last part of a path, by which people know a file. */
 export const attachmentName = (path: string): string => path.split("/").pop() || path;
 
-/** Whether files of a result are kept that asks for nothing else: they explain a failure. */
+/** Whether files of a result are kept by default: they explain a failure. */
 export const isKeptWith = ({ status, flaky }: { status: string; flaky: boolean }): boolean =>
   status === "failed" || flaky;
 

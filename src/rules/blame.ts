@@ -88,7 +88,7 @@ const BLAME_SHARE = 0.7;
 /** Whether a failure explained by the change is clearly caused by it. */
 export const isClear = (change: number): boolean => change >= BLAME_SHARE;
 
-/** The list of a failure by what explains it. */
+/** Returns the blame of a failure by its best explanation. */
 export function explainedBlame(explained: ExplanationKind, { base, onlyIn }: OddsEvidence, change: number): Blame {
   if (explained === "inherited") return base === "this cause" || base === "other cause" ? "still" : "main";
   if (explained === "flaky") return onlyIn === null ? "flaky" : "unclear";

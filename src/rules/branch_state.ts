@@ -1,4 +1,4 @@
-/** The state of a branch: the latest result of each of its tasks. Whatever says that a branch is red or green asks here. */
+/** The state of a branch: the latest result of each of its tasks. All code that shows a branch as red or green uses it. */
 
 /** A task is not current if it has not run in this number of the branch's newest builds. */
 export const CURRENT_BUILDS = 50;

@@ -10,7 +10,7 @@ export type OwnerRule = {
   /** Whether the pattern is of classes and packages, and not of paths. */
   isOfClass: boolean;
   pattern: OwnerPattern;
-  /** Empty: what matches has no owner by this section. */
+  /** The owners; empty: matching files have no owner in this section. */
   owners: string[];
 };
 
@@ -57,7 +57,7 @@ const linesOf = (text: string): string[] =>
     .split(/\r?\n/)
     .map((line) => line.trim());
 
-/** GitLab is the only one that knows sections. */
+/** Only GitLab has sections. */
 export const detectSyntax = (text: string): OwnerSyntax =>
   linesOf(text).some((line) => HEADING.test(line)) ? "gitlab" : "github";
 

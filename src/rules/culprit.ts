@@ -26,7 +26,7 @@ export type CulpritRange = {
   flakeRate: FlakeRate;
 };
 
-/** A beta distribution: what is known about how often the test fails although its code is right. */
+/** A beta distribution: the knowledge about how often the test fails although its code is correct. */
 export type FlakeRate = { failures: number; passes: number };
 
 export type Belief = {

@@ -8,7 +8,7 @@ export type StoredProbe = {
   commit: string;
   /** `no_result`: the runner was lost, or the test did not run; null: it has not ended. */
   result: "passed" | "failed" | "no_build" | "no_result" | null;
-  /** A failure is the one that is searched for, and not another one. */
+  /** Whether the failure is the searched one, and not another one. */
   isWanted: boolean;
   /** Whether it ran together with the test cases of other searches. */
   isShared: boolean;

@@ -1,6 +1,6 @@
 /** Determines probes that several searches share: one execution runs the test cases of all searches that its commit is informative for. */
 
-/** The probes that a search asks for. */
+/** The probes that a search requests. */
 export type ProbeRequest = {
   searchId: string;
   /**

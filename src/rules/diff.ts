@@ -3,7 +3,7 @@
 import { stripAnsi } from "./ansi.ts";
 
 export type DiffLine = { sign: "-" | "+" | " "; text: string };
-/** `minus` and `plus` name the sides: what is expected is always on the side of the minus. */
+/** `minus` and `plus` name the sides; the expected value is always the minus side. */
 export type Diff = { minus: string; plus: string; lines: DiffLine[] };
 
 const MAX_CHARACTERS = 20_000;
@@ -30,7 +30,7 @@ export function readDiff(message: string | null, stack: string | null): Diff | n
   return null;
 }
 
-/** Frames of a stack end what an assertion says. */
+/** Stack frames end the message of an assertion. */
 const isFrame = (line: string) => /^\s+at \S|^\s*(?:❯|→) \S|^\S{1,300}:\d+: |^Traceback /.test(line);
 
 type Header = { first: RegExp; second?: RegExp; sides: { minus: string; plus: string }; swaps?: boolean };

@@ -4,7 +4,7 @@ export type DotenvLine = { line: number; name: string; value: string };
 
 const MAX_PROBLEMS = 20;
 
-/** Problems name their line; after so many of them, no more is read. Nothing is expanded: what a value refers to is known where it is used, not here. */
+/** Parses a .env file. Problems name their line; after MAX_PROBLEMS the rest is ignored. Values are not expanded. */
 export function parseDotenv(text: string): { variables: DotenvLine[]; problems: string[] } {
   const variables: DotenvLine[] = [];
   const problems: string[] = [];

@@ -1,4 +1,4 @@
-/** Names of tests that hold what was drawn for one run: dates, ids, seeds. Such a test is the same under its next name. */
+/** Names of tests with parts that were drawn for one run: dates, ids, seeds. The test is the same under its next name. */
 
 import { plainWord } from "./randomness.ts";
 

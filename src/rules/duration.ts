@@ -45,9 +45,9 @@ function spanOf(shards: readonly TimedAttempt[]): { durationMs: number; startedM
 
 /** A report is uploaded within this time after its tests ended: an older end is that of a clock in another time zone. */
 const MAX_DELAY_MS = 3 * 3_600_000;
-/** Tests that claim to have run for longer did not: their start would be one that no timestamp can hold. */
+/** Maximum plausible duration. A longer one would lead to a start that no timestamp can represent. */
 const MAX_DURATION_MS = 30 * 24 * 3_600_000;
-/** Clocks differ by so much. */
+/** Maximum difference between clocks. */
 const MAX_SKEW_MS = 60_000;
 
 /**

@@ -49,7 +49,7 @@ function splitType(line: string): { type: string | null; rest: string } {
 
 /** How much of a message is replaced. The less there is besides the message to distinguish failures, the more of it is kept. */
 export type Reading = {
-  /** Counts, too, and not only what is too large or too odd to be one. */
+  /** Replaces small counts too, and not only numbers too large or odd to be one. */
   numbers: boolean;
   /** Replaces all quoted text, and not only what looks random in it, and whole paths. */
   values: boolean;
@@ -105,7 +105,7 @@ const REST: [RegExp, string][] = [
   [/\bport([ =:]{1,3})\d{1,5}\b/gi, "port$1<n>"],
 ];
 
-/** The segments of an address: names stay, what counts or was drawn goes, and so do the values of its parameters. */
+/** The segments of a path: names stay; counts, drawn parts and the values of parameters are replaced. */
 const plainRoute = (route: string): string =>
   route
     .replace(/[?#].*$/, (query) => query.replace(/=[^&#]*/g, "=<value>"))
@@ -355,7 +355,7 @@ export const outageFingerprint = (taskSlug: string): Fingerprint =>
 export const executionOutageFingerprint = (executionId: string): Fingerprint =>
   outage(`Nearly all test cases of several tasks failed in execution ${executionId}`, "", executionId);
 
-/** Whether what was normalised before says what this message does: all of its words, whatever else there is by now. */
+/** Whether a previously normalised text equals this message in all of its words, ignoring new ones. */
 export function saysTheSame(old: string, message: string): boolean {
   const wordsOf = (text: string) =>
     text

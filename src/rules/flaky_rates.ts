@@ -13,7 +13,7 @@ const EM_ROUNDS = 15;
 const toRates = (shares: readonly number[]): Rate[] => RATES.map((rate, index) => ({ rate, share: shares[index]! }));
 const PRIOR = RATES.map((_, index) => (index === 0 ? 1 - FLAKY_SHARE : FLAKY_SHARE / (RATES.length - 1)));
 
-/** Rates with the shares of tests that are stored for a project; null: those of a project of which nothing is known. */
+/** Returns rates with the shares of tests stored for a project; null: the prior of a new project. */
 export const readRates = (shares: readonly number[] | null): Rate[] =>
   toRates(shares?.length === RATES.length ? shares : PRIOR);
 

@@ -7,7 +7,7 @@ import { BLAME_ORDER } from "./blame.ts";
 import { ABSENT_PERCENT, type AbsentCases, isAbove } from "./absent_tests.ts";
 import { hasEnded } from "./execution.ts";
 
-/** Failures that something else than the change explains. They are unclear where the share of the change is above that of the project's gates. */
+/** Blames other than the change. Such a failure is unclear if the share of the change exceeds that of the project's gates. */
 export const EXPLAINED_BLAMES = ["flaky", "still", "main"] as const satisfies readonly Blame[];
 
 /**

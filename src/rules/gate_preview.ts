@@ -1,4 +1,4 @@
-/** Counts which red builds a gate would have let through with another share: what a project looks at before it chooses one. */
+/** Counts the red builds that a gate would have passed with another share, for a project that chooses one. */
 
 import type { Blame } from "../schema/failures.ts";
 import type { GatePreview } from "../schema/gate.ts";
@@ -7,7 +7,7 @@ import { forgivenBlames, type GatedBuild } from "./gate.ts";
 
 /** A red build as it is stored. */
 export type RedBuild = GatedBuild & {
-  /** The largest share of the change by blame; unclear failures have the blame of what explains them best. */
+  /** The largest share of the change by blame; unclear failures have the blame of their best other explanation. */
   shares: Partial<Record<Blame, number>>;
   /** The change of its branch was the cause after all. */
   isGuilty: boolean;

@@ -167,7 +167,7 @@ function addDuration({ timed, totalMs, recentMs, p95Ms }: CaseHealth, ms: number
   };
 }
 
-/** A result that comes late only adds to the sums: newer results have decided what the case is now. */
+/** Counts a late result, which only changes the sums: newer results have decided the current state. */
 function countLate(h: CaseHealth, run: CountedRun, { letter, durationMs: ms }: CountedResult): CaseHealth {
   const { completedAt } = run;
   const counted = !run.outage && isCounted(letter);

@@ -3,7 +3,7 @@
 import type { KnownNames } from "../reports/report.ts";
 import { createDigests, createDigestTable, DIGEST_BYTES, type Digests, toHex } from "./digest_table.ts";
 
-/** Workspaces of CI systems: what comes after them is the file's path in the repository. */
+/** Workspaces of CI systems: the path in the repository follows them. */
 export const WORKSPACES = [
   /^\/home\/runner\/work\/[^/]+\/[^/]+\//,
   /^\/__w\/[^/]+\/[^/]+\//,
@@ -45,11 +45,11 @@ export const isAbsolute = (file: string): boolean => /^(?:\/|[a-z]:\/)/i.test(fi
 export const mayBeSameFile = (one: string | null, other: string | null): boolean =>
   one === null || other === null || one === other || one.endsWith(`/${other}`) || other.endsWith(`/${one}`);
 
-/** Whether a test case whose file is known as `known` would lose by being stored with `file`. */
+/** Whether replacing the file `known` of a test case with `file` would lose information. */
 export const losesFile = (file: string | null, known: string | null): boolean =>
   known !== null && (file === null || (isAbsolute(file) && !isAbsolute(known)));
 
-/** `occurrence`: of names that draw values, the place among those that differ only in these. A separator cannot occur in the texts. */
+/** `occurrence`: the index among equal names that only differ in drawn values. A separator cannot occur in the texts. */
 const textOf = (scope: string, { suite, name, file }: PlacedCase, occurrence: number) =>
   `${scope}\0${suite}\0${name}\0${file ?? ""}\0${occurrence}`;
 

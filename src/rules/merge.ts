@@ -38,7 +38,7 @@ export const isFailure = (letter: string): boolean => letter === "f" || letter =
 export const toStatus = (letter: string): CaseStatus =>
   letter === "p" || letter === "P" ? "passed" : isFailure(letter) || isThroughChild(letter) ? "failed" : "skipped";
 
-/** Worst first: what counts when two shards of one attempt report the same case. */
+/** Severity, worst first: it decides when two shards of one attempt report the same case. */
 const SEVERITY: Record<string, number> = { f: 3, c: 2, p: 1, s: 0 };
 
 const isSkipped = (letter: string) => letter === "s" || letter === "S";

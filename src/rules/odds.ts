@@ -1,4 +1,4 @@
-/** Weighs together what explains failures of a run: the change, the tests (flaky), what it is based on, its surroundings (outside). */
+/** Weighs the explanations of failures of a run: the change, flaky tests, inherited failures, and the environment (outside). */
 
 import {
   CONSTANTS,
@@ -12,7 +12,7 @@ import {
 } from "./odds_facts.ts";
 import { logMinus, logSum, MANY_AT_ONCE, toUnits, type Unit, weighDisturbed, weighUnit } from "./odds_units.ts";
 
-/** The shares of tests that fail in a disturbed run, or by a change that breaks much; each as likely as another. */
+/** Shares of tests that fail in a disturbed run, or by a change that breaks much; all equally likely. */
 const SHARES = [0.02, 0.06, 0.15, 0.3, 0.6, 0.95];
 /** Each is judged with the others of the run: whether the build breaks something, and whether its surroundings are disturbed. */
 export function weigh({ disturbed, run, rates }: RunFacts, c: Constants = CONSTANTS): Judgement[] {
@@ -148,7 +148,7 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
   };
 }
 
-/** A way in which the units of a run may have failed. Logarithms: what comes before, what each unit is without the change, and by it. */
+/** A way in which the units of a run may have failed, as logarithms: a prior, each unit without the change, and each unit by the change. */
 type Way = {
   before: number;
   others: readonly number[];

@@ -19,7 +19,7 @@ export const CONSTANTS = {
   /** A change that breaks a test breaks another one of its file, for another reason. */
   inFile: 0.03,
   otherCause: 0.3,
-  /** A test that nobody else has: the change adds it, and as many as it likes. */
+  /** Probability of a failure of a test that no other build has: the change may add any number of them. */
   newTest: 0.3,
   inheritedLast: 0.8,
   inheritedOther: 0.15,
@@ -34,7 +34,7 @@ export const CONSTANTS = {
   hostWeight: 3,
   /** Failures of a disturbed run that say the same as those of another one. */
   sighted: 300,
-  /** Failures of one file that say what was not seen elsewhere, nor that something outside failed. */
+  /** Probability of failures of one file with a message that was seen nowhere else and does not name an outside cause. */
   strange: 0.3,
   /** Share of disturbed runs that show only novel causes. */
   novel: 0.3,
@@ -70,7 +70,7 @@ export type FailedTestFacts = {
   /** Number of its results in other builds, and of those that failed for a reason in the code. */
   results: number;
   failed: number;
-  /** Single ones on the line, and those that passed on retry or again at the same commit. */
+  /** Single failures on the line, and those that passed on retry or again at the same commit. */
   failures: number;
   /** The lengths of rows of failures on the line: two or more. */
   episodes: readonly number[];

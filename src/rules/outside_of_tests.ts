@@ -1,8 +1,8 @@
-/** Failures that are no test (a hook, a file that did not load, a build, a process), and what shows that they are over. */
+/** Failures outside of tests (a hook, a file that did not load, a build, a process), and the results that show that they have ended. */
 
 import { mayBeSameFile, type PlacedCase } from "./identity.ts";
 
-/** The names that our readers give what failed outside of tests. */
+/** The names that our readers give to failures outside of tests. */
 const NAMED_BY_READERS =
   /^\((?:no name|bail out|all tests skipped|plan mismatch|stream is broken|file without test cases|failure without a test case|[\w ]{1,60} (?:failed(?: to load)?|did not finish)|(?:error|failure|issue) outside of [\w ]{1,20})\)$/;
 

@@ -146,7 +146,7 @@ function matchesSegment(segment: Segment, text: string, steps: Steps): boolean {
   return token === tokens.length;
 }
 
-/** Whether the segments of a path from `start` on match what follows a pattern's prefix; as above, by segments. */
+/** Whether the segments of a path from `start` on match the part after a pattern's prefix. */
 export function matchesRest({ rest }: OwnerPattern, path: readonly string[], start: number, steps: Steps): boolean {
   let [at, index, star, starAt] = [start, 0, -1, 0];
   while (at < path.length) {

@@ -164,7 +164,7 @@ export const planPath = (executionId: string, taskSlug: string, { index, of }: S
 export const batchesPath = (executionId: string, taskSlug: string): string =>
   `/executions/${encodeURIComponent(executionId)}/test-runs/${encodeURIComponent(taskSlug)}/batches`;
 
-/** A file that is to be split: `name` is what is compared, `known` the name by which the plan knows it. */
+/** A file to split: `name` is compared, `known` is its name in the plan. */
 export type SplitFile = { file: string; name: string; known: string | undefined };
 
 /**

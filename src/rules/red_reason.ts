@@ -1,4 +1,4 @@
-/** Collects what makes a task red beside its failing tests; `wording/reasons.ts` says it in words. */
+/** Collects reasons other than failing tests why a task is red; `wording/reasons.ts` puts them into words. */
 
 import type { TaskStatus } from "../schema/executions.ts";
 
@@ -31,7 +31,7 @@ export type TaskEnd = {
   flaws: Flaws | null;
 };
 
-/** `attempts` are the latest of each shard, `says` is the message of their stand-in, where it is known. */
+/** `attempts` are the latest of each shard, `says` is the message of their stand-in, if known. */
 export const flawsOf = (
   attempts: readonly { partial: boolean; exitCase: number | null; exitCode: number | null }[],
   says: string | null,

@@ -35,7 +35,7 @@ function workspaceOf(path: string): string | undefined {
   return undefined;
 }
 
-/** Returns what comes before the first conventional directory that all paths are in. */
+/** Returns the path before the first conventional directory that all paths are in. */
 function commonRootOf(paths: readonly string[]): string | undefined {
   const [first, ...others] = paths.map((path) => path.split("/").slice(0, -1));
   if (first === undefined) return undefined;

@@ -31,7 +31,7 @@ export type RerunCases = {
   exists: (path: string) => boolean;
 };
 
-/** Why a case, a text or a command does not allow what is tried. */
+/** The reason why a case, a text or a command cannot be used. */
 export class CannotSelect extends Error {}
 
 export function cannot(reason: string): never {
@@ -42,12 +42,12 @@ export function cannot(reason: string): never {
 export const quote = (text: string) =>
   JSON.stringify((text.length > 100 ? `${text.slice(0, 100)}…` : text).replace(/[\x7f-\x9f\u2028\u2029]/g, " "));
 
-/** Words to add to a command, each quoted as far as it must be, and what they ask for beside that. */
+/** Words to add to a command, quoted if necessary, and further requirements. */
 export type Selection = { args: string[]; list?: string; note?: string };
 
 export type Cases = {
   only: readonly PlacedCase[];
-  /** Relative to the directory, each of them once. Fails with the first that is not there. */
+  /** Returns the files relative to the directory, without duplicates. Fails with the first that does not exist. */
   files: () => string[];
   /** Such a file as the tool finds it from the directory; undefined where there is none. */
   locate: (file: string) => string | undefined;

@@ -99,7 +99,7 @@ function withoutSplit(command: string): string {
   return match && match[1] === match[2] ? command.slice(match[0].length) : command;
 }
 
-/** The first that fits; what comes later runs more. */
+/** Returns the first selection that fits; later ones run more tests. */
 function fromPreset(preset: Preset, given: RerunInput): RerunCommand {
   const rerun = { ...given, command: withoutSplit(given.command) };
   const add = toInsertion(preset, rerun.command);

@@ -87,7 +87,7 @@ function findTool(words: Word[], { name, verb, mode }: TestTool): number | undef
   return undefined;
 }
 
-/** A script of package.json: "npm test", "yarn e2e". The one that is called a test, where there are several. */
+/** Finds a script of package.json: "npm test", "yarn e2e". If there are several, the one named like a test. */
 function findScript(commands: Word[][]): { words: Word[]; after: number } | undefined {
   const scripts = commands.flatMap((words) => {
     const [manager, verb, name] = words.map(({ text }) => text ?? "");

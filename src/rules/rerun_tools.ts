@@ -34,12 +34,12 @@ function* byPattern(
 }
 
 export type TestTool = {
-  /** The word that is the tool, and the one that has to come after it. */
+  /** The name of the tool, and the word that must follow it. */
   name: RegExp;
   verb?: string;
   /** A word that may come after it, without which it watches the files. */
   mode?: RegExp;
-  /** Options of a command that would select something else, or a part of what is selected. */
+  /** Options of a command that conflict with the selection. */
   conflict: RegExp;
   /** Returns the paths or packages among the words after the tool, which are removed; fails if it cannot recognise them. */
   strip?: (words: Word[]) => Word[];
@@ -170,7 +170,7 @@ function* selectPytest(cases: Cases): Generator<Selection> {
   yield { args: [`"@$${LIST_VARIABLE}"`], list: `${nodes.join("\n")}\n` };
 }
 
-/** Each part is looked up as a file. */
+/** Maximum depth of a module, because each part is looked up as a file. */
 const MAX_MODULE_DEPTH = 50;
 
 /** pytest's JUnit XML has the module and the classes in one dotted name, where there are no classes in the file's name. */
@@ -207,7 +207,7 @@ function* selectRspec(cases: Cases): Generator<Selection> {
   if (files.length > 0) yield { args: files, note: ALL_OF_FILES };
 }
 
-/** A subtest is run by its whole test: what it is called is not always what it can be selected by. */
+/** Runs a subtest by its whole test, because its name cannot always be selected. */
 function* selectGo(cases: Cases): Generator<Selection> {
   const tests = cases.only.map(({ name }) => name.split("/")[0]!);
   const odd = tests.find((name) => !/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name));

@@ -52,7 +52,7 @@ const OUTAGE_SHARE = 0.8;
  */
 const SHARE_AFTER_OUTAGE = 0.2;
 
-/** A run that says more about its surroundings: at least ten cases failed, and more than four in five of those that ran. */
+/** Whether a run says more about its environment: at least ten cases failed, and more than four in five of those that ran. */
 export const isOutageRun = ({ passed, failed }: Pick<Counts, "passed" | "failed">, wasOutage = false): boolean =>
   failed >= MIN_FAILED && failed > (wasOutage ? SHARE_AFTER_OUTAGE : OUTAGE_SHARE) * (passed + failed);
 

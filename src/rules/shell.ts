@@ -7,7 +7,7 @@ export const quoted = (value: string): string => `'${value.replaceAll("'", "'\\'
 export type Word = { text: string | null; start: number; end: number };
 
 export type ShellScan = {
-  /** The words of each simple command, without redirections and what they lead to; none is empty. */
+  /** The words of each simple command, without redirections and their targets; none is empty. */
   commands: Word[][];
   /** Whether the character there is outside of quotes, comments and expansions. */
   isPlain: (at: number) => boolean;
@@ -40,7 +40,7 @@ export function scanShell(text: string): ShellScan {
     commands.push([]);
   };
   let at = 0;
-  /** Passes over what ends there, which cannot be told when it does not end. */
+  /** Skips to the end of a construct; a construct without an end is a problem. */
   const skip = (end: number, piece: (inside: string) => string | null) => {
     if (end === -1) {
       problem ??= "it has an opening quotation mark or bracket without the closing one";

@@ -1,6 +1,6 @@
 /** Whether a test case or a task took longer than usual: the one definition. Durations are in milliseconds. */
 
-/** A duration must exceed this to be slower than usual: nobody waits for less. */
+/** Minimum duration of a slow result; shorter ones do not matter to people. */
 export const SLOW_MS = 1_000;
 /**
  * A slowdown is recognised by the first of these signs: `slow` of the last `of` durations of the branch, the newest among them, are at

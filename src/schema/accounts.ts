@@ -1,4 +1,4 @@
-/** Accounts of people: roles, what forms take, and what is shown of members, sessions and invitations. */
+/** Accounts of people: roles, inputs of forms, and fields of members, sessions and invitations. */
 
 import * as v from "valibot";
 import { isStorable, mayBeEmpty } from "./fields.ts";

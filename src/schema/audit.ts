@@ -1,4 +1,4 @@
-/** The audit log: who acted, and what can have been done. */
+/** The audit log: actors and possible actions. */
 
 /** `accountId` is null where no account acted; `name` is as it is called now. */
 export type Actor = { accountId: string | null; name: string };

@@ -4,7 +4,7 @@ import * as v from "valibot";
 
 type Run = v.GenericSchema["~run"];
 
-/** Runs `rule` alone where it does not hold, so that the schema never looks at what is in the value. */
+/** Checks `rule` first and alone, so that the schema never reads the contents of a value that is too large. */
 function sizeFirst<const Schema extends v.GenericSchema>(
   schema: Schema,
   isTooLarge: (value: object) => boolean,

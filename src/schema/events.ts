@@ -1,4 +1,4 @@
-/** Events: what happens in a project or a team that automations, webhooks and pages may want to know. */
+/** Events of a project or a team that automations, webhooks and pages may need. */
 
 import type { Severity } from "./bug_reports.ts";
 import type { CaseRef } from "./case_ref.ts";

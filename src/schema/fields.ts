@@ -1,4 +1,4 @@
-/** The building blocks of every schema: texts, numbers, ids and times, with the words for what was expected. */
+/** The building blocks of every schema: texts, numbers, ids and times, with the words for the expected value. */
 
 import * as v from "valibot";
 

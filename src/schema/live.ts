@@ -65,7 +65,7 @@ export type LiveReading = LivePage & { from: Position };
 export type LiveWatch = {
   /** The next reading; undefined where it failed, or the watch has ended. */
   next(): Promise<LiveReading | undefined>;
-  /** The executions that are watched, as last read; "gone": the one that is watched is not there any more. */
+  /** The watched executions as last read; "gone": the watched one was deleted. */
   states(): LiveState[] | "gone";
   end(): void;
 };

@@ -54,7 +54,7 @@ export const plannedTask = v.strictObject({
   ),
 });
 export type PlannedTask = v.InferOutput<typeof plannedTask>;
-/** `priority`: -100 to 100; what has the highest is handed to runners first. 0 where it is absent. */
+/** `priority`: -100 to 100; the highest is handed to runners first. 0 if absent. */
 export type QueuedTask = PlannedTask & { priority?: number };
 
 /** A task as it may be given: by its slug alone, or with how it is to be run. */

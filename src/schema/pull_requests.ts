@@ -15,7 +15,7 @@ export type FailedTest = NamedTest & {
 
 /** Failures that have one cause. */
 export type FailedCause = {
-  /** The first line of what the first one says; empty: it says nothing. */
+  /** The first line of the message of the first failure; empty: there is none. */
   message: string;
   /** The known bug that they belong to; null: none. */
   bug: NamedTest | null;
@@ -59,7 +59,7 @@ export type PullRequestState = {
   missing: SomeOf<NamedTest>;
   newlySkipped: SomeOf<NamedTest>;
   slower: SomeOf<NamedTest & { durationMs: number; usualMs: number }>;
-  /** New tests that failed in further runs, with what these say. */
+  /** New tests that failed in further runs, with statements about these. */
   unreliableNewTests: SomeOf<NamedTest & { statement: string }>;
 };
 

@@ -2,7 +2,7 @@
 
 export class Refusal extends Error {
   override name = "Refusal";
-  /** `absent`: there is no such thing, or it is not the caller's; `invalid`: what is asked for makes no sense. */
+  /** `absent`: it does not exist or belongs to another team; `invalid`: the request makes no sense. */
   readonly kind: "absent" | "invalid";
 
   constructor(kind: Refusal["kind"], message = "") {

@@ -1,4 +1,4 @@
-/** The native JSON body of a test report: what a client posts that has no report file. */
+/** The native JSON body of a test report, for clients without a report file. */
 
 import * as v from "valibot";
 import { described } from "./fields.ts";

@@ -1,4 +1,4 @@
-/** The leases of a task that has run, and what they have logged. */
+/** The leases of a task that has run, and their logs. */
 
 import * as v from "valibot";
 import { count, described, time, uuid } from "./fields.ts";

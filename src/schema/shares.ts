@@ -1,4 +1,4 @@
-/** Links that anybody may open who has them, and badges: what is made of which, and how they are listed. */
+/** Links that anyone who has them may open, and badges: their kinds, and their fields in lists. */
 
 import * as v from "valibot";
 import { branchName, mayBeEmpty } from "./fields.ts";

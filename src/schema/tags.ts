@@ -1,4 +1,4 @@
-/** Tags of uploads, such as browser:webkit: what they look like, in parameters and answers. */
+/** Tags of uploads, such as browser:webkit, in parameters and answers. */
 
 import * as v from "valibot";
 import { described, isStorable, mayBeEmpty, text } from "./fields.ts";

@@ -51,7 +51,7 @@ function parseKeySet(given: string): PublicKey[] | undefined {
 
 const digits = v.pipe(v.string("expected a number"), v.regex(/^[1-9][0-9]{0,18}$/, "expected a number such as 123456"));
 
-/** Returns whether the address names the machine itself, on which nobody is between the server and the issuer. */
+/** Returns whether the address names the machine itself, so that the connection to the issuer cannot be intercepted. */
 const isLoopback = (address: string) =>
   URL.canParse(address) && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(new URL(address).hostname);
 const EXPECTED_ISSUER = "expected an https address without query and user";

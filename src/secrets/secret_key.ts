@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, lchownSync, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** Undefined when there is none. Throws an Error that says what is wrong with it. */
+/** Returns undefined if there is none. Throws an Error that says what is wrong with it. */
 export function readSecretKey(file: string): Uint8Array | undefined {
   if (!existsSync(file)) return undefined;
   const key = Buffer.from(readText(file).trim(), "base64");

@@ -8,7 +8,7 @@ const COLORS = { bad: 0xd1242f, good: 0x1a7f37, neutral: 0x6e7781 };
 /** The maximum length of the lines of all known bugs together. */
 const MAX_BUG_LIST_CHARACTERS = 2_000;
 
-/** Markdown would make a link of what a test is called. Cut before, because every character may become two. */
+/** Markdown would turn parts of a test's name into links. Truncates first, because every character may become two. */
 const escape = (text: string, max: number) => shorten(oneLine(text), max / 2).replace(/[\\*_~`|[\]<]/g, "\\$&");
 
 export function toDiscordMessage(notice: Notification) {

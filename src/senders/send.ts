@@ -48,7 +48,7 @@ export type Receiver = { kind: Kind; config: Record<string, unknown>; secrets: r
 /** The message of an internal error for users; the log has the details. */
 export const INTERNAL_ATTEMPT = "Internal error while sending. See the log of the server";
 
-/** Throws nothing: `bug` is what went wrong in ourselves, which may pass like any other failure. */
+/** Never throws: `bug` is an internal error, which may be temporary like any other failure. */
 export async function send(
   http: Outbound,
   { kind, config, secrets }: Receiver,
@@ -96,10 +96,10 @@ export async function send(
   };
 }
 
-/** Shorter ones are words that stand in many answers. */
+/** Minimum length of masked texts; shorter ones are words that occur in many answers. */
 const MIN_MASKED_LENGTH = 8;
 
-/** Returns the parts of a secret that receivers may send back: of an address, those that nobody can guess. */
+/** Returns the parts of a secret that receivers may send back; of an address, those that cannot be guessed. */
 function partsOf(secret: string): string[] {
   // Base64 may come without its padding, or with encoded padding.
   const parts = [secret, secret.replace(/^whsec_/, ""), secret.replace(/=+$/, "")];

@@ -1,4 +1,4 @@
-/** The shape of every sender: what an integration can be asked for, and what came of it. */
+/** The interface of every sender: the actions of an integration, and their outcome. */
 
 import type { Outbound, OutboundAnswer, OutboundRequest } from "../http/outbound.ts";
 import type { ConfigOf, IntegrationAction, Kind } from "../schema/integration_configs.ts";
@@ -46,12 +46,12 @@ export type Job = {
   now: Date;
 };
 
-/** `gone`: the receiver wants nothing any more. `link`: the page of what has been made. `commentId`: of a comment. */
+/** `gone`: the receiver wants no more deliveries. `link`: the page of the created object. `commentId`: only for a comment. */
 export type Outcome =
   | { status: "sent"; link?: string; commentId?: string }
   | { status: "retry"; error: string; afterMs?: number }
   | { status: "refused" | "gone"; error: string }
-  /** The receiver has answered that there is nothing to do, which is no failure of anybody. */
+  /** The receiver has answered that there is nothing to do, which is no failure. */
   | { status: "inapplicable"; error: string };
 
 export type Sender<K extends Kind> = {
@@ -155,7 +155,7 @@ export const listAt = (body: unknown, ...path: (string | number)[]): unknown[] =
   return Array.isArray(value) ? value : [];
 };
 
-/** The message, and what it says is wrong in detail. */
+/** Returns the message and the details of an error. */
 function sayMessage(body: unknown): string | undefined {
   const said = [at(body, "message") ?? at(body, "error"), at(body, "errors")].filter((part) => part != null);
   return said.map((part) => (typeof part === "string" ? part : JSON.stringify(part))).join(": ") || undefined;
@@ -184,7 +184,7 @@ function fence(lines: readonly string[]): string {
   return `${ticks}\n${text}\n${ticks}`;
 }
 
-/** A code span: nobody is mentioned in it, and nothing linked. */
+/** A code span, in which mentions and links have no effect. */
 export const code = (text: string): string => `\`${oneLine(text).replaceAll("`", "'")}\``;
 
 /** The maximum length of the line of a known bug. */

@@ -1,4 +1,4 @@
-/** Webhooks to anybody, signed as Standard Webhooks says: https://www.standardwebhooks.com */
+/** Webhooks to any receiver, signed according to Standard Webhooks: https://www.standardwebhooks.com */
 
 import { createHmac } from "node:crypto";
 import type { Outbound } from "../http/outbound.ts";

@@ -183,7 +183,7 @@ function toAsked(request: Request, route: Route, { caller, params, progress: { a
   };
 }
 
-/** Exactly what handlers may use: the options hold more. */
+/** Returns only the options that handlers may use. */
 function toExecuteOptions({ cursorSecret, ...options }: ApiOptions): ExecuteOptions {
   const { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, signals, log } = options;
   const { live, eventStreams, attachments } = options;

@@ -1,4 +1,4 @@
-/** Identifies the key of a request, counts the request against its rate limit, and decides what a refused caller gets. */
+/** Identifies the key of a request, counts the request against its rate limit, and decides the answer to a refused caller. */
 
 import type { Deadlines } from "../http/deadline.ts";
 import type { Problem } from "../http/problem.ts";
@@ -48,7 +48,7 @@ export function createAuthentication({ keys, rateLimit, deadlines, log }: Authen
       return caller;
     },
 
-    /** Counts one more request of the caller: what is sent together counts as if it were sent by itself. */
+    /** Counts one more request of the caller, because each part of a batch counts. */
     countAgain(caller: Caller, progress: CallerProgress): void {
       progress.admission = rateLimit.admit(caller.id);
       if (!progress.admission.admitted) throw toRateLimited(progress.admission);
@@ -57,7 +57,7 @@ export function createAuthentication({ keys, rateLimit, deadlines, log }: Authen
     /** Fails where the key has been revoked since it was looked up, unless a statement has already found it live. */
     requireLive,
 
-    /** Turns what went wrong into what the caller gets instead of an answer; never throws. */
+    /** Turns an error into the answer; never throws. */
     async refuse(error: unknown, client: () => string, progress: CallerProgress, requestId: string): Promise<Problem> {
       let problem = toProblem(error, log, requestId);
       // Also checked for errors: a key that was revoked meanwhile only gets 401.

@@ -23,7 +23,7 @@ export const CI_AUTH = "/auth/ci";
 
 /** A token has 16 KiB at most. */
 const BODY_LIMITS = { maxBytes: 32_768, maxInflatedBytes: 32_768, maxSeconds: 10 };
-/** The issuer is asked twice, and each answer may take 5 s. */
+/** The issuer gets two requests, and each answer may take 5 s. */
 const DEADLINE_SECONDS = 30;
 const MAX_ATTEMPT_LENGTH = 255;
 

@@ -41,7 +41,7 @@ export type CompositionOptions = {
   clock?: AppOptions["clock"] | undefined;
 };
 
-/** Listens and answers when it returns. Throws when the address cannot be listened on. */
+/** Listens and answers when it returns. Throws if the address cannot be listened on. */
 export function composeServer(options: CompositionOptions) {
   const { config, log, database, secretKey, cursorSecret, isReady, clock } = options;
   const signals = createSignals(database.openListener);
@@ -106,7 +106,7 @@ export function composeServer(options: CompositionOptions) {
       return server.stop();
     },
 
-    /** Stops what runs beside the requests. To be called after `drain`. */
+    /** Stops everything that runs besides requests. Call it after `drain`. */
     close(): void {
       metrics.stop();
       uploadThread.close();

@@ -22,7 +22,7 @@ export const MCP = "/mcp";
 /** A message is a handful of fields. */
 const MAX_BODY_BYTES = 65_536;
 const MAX_BODY_SECONDS = 30;
-/** A tool asks the API several times, and a batch has several tools. */
+/** A tool sends several requests to the API, and a batch has several tools. */
 const DEADLINE_SECONDS = 60;
 const SPARE_SECONDS = 30;
 

@@ -171,7 +171,7 @@ const settings = {
     const { openapi: _, secret, ...rest } = jsonSchema as Json;
     return secret === true ? { ...rest, writeOnly: true } : rest;
   },
-  /** JSON Schema has no words for these; what they demand is in their error messages. */
+  /** JSON Schema cannot express these; their error messages state the requirement. */
   ignoreActions: ["transform", "check", "raw_check"],
 };
 
@@ -246,7 +246,7 @@ const rateHeaders = Object.fromEntries(
   ]),
 );
 
-/** A parameter is a text on the wire; its schema says in the metadata what the text stands for. */
+/** A parameter is sent as text; its schema has the meaning of the text in the metadata. */
 function onTheWire(schema: v.GenericSchema): Json {
   const {
     description: _,

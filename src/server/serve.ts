@@ -53,7 +53,7 @@ type ServeOptions = {
   database: OpenDatabase;
   secretKey: Uint8Array;
   cursorSecret: Uint8Array;
-  /** Runs when the server listens, and before it is ready: programs that wait for `/readyz` read what is printed. */
+  /** Runs when the server listens, before it is ready: programs that wait for `/readyz` read the printed text. */
   announce: (url: string) => Promise<void>;
 };
 

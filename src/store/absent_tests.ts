@@ -1,4 +1,4 @@
-/** Tests that a run has no result of: those that a rerun does not repeat, and those of its baseline that did not run. */
+/** Tests without a result in a run: those that a rerun does not repeat, and those of its baseline that did not run. */
 
 import { ABSENT_NAMED, type Absence, type AbsentCases } from "../rules/absent_tests.ts";
 import { type Result, toStatus } from "../rules/merge.ts";
@@ -76,7 +76,10 @@ export async function selectResultsBefore(
   return row;
 }
 
-/** The last run of each task of a build that is one of a rerun and has a result, with what decides its verdict beside its uploads. */
+/**
+ * Returns the last run of each task of a build that belongs to a rerun and has a result, with the fields that decide its verdict besides
+ * its uploads.
+ */
 export const selectLastReruns = (sql: Sql, projectId: string, buildId: string) => sql<
   { id: string; executionId: string; taskSlug: string; quarantined: number; shadowed: number }[]
 >`

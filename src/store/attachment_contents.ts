@@ -52,7 +52,7 @@ export const selectContentBytes = async (sql: Sql, projectId: string): Promise<n
   return row!.bytes;
 };
 
-/** Gives up the claims of an upload, where nobody else has claimed the content since. Answers what may be removed now. */
+/** Releases the claims of an upload on content that no other upload has claimed since. Returns the content that may be removed now. */
 export const releaseClaims = (sql: Tx, projectId: string, claims: readonly ContentVersion[]) => sql<
   { sha256: string }[]
 >`
@@ -77,7 +77,7 @@ const isLoose = (sql: Sql) => sql`${isAged(sql, sql`c.claimed_at`)} and ${isUnus
 /** Content as the sweep of orphans knows it. */
 export type LooseContent = { projectId: string; sha256: string };
 
-/** Takes a portion of the content that has attachments, or is gone, out of the queue; answers how many rows. */
+/** Removes a portion of content that has attachments, or no longer exists, from the queue; returns the number of rows. */
 export const deleteSettledContents = (sql: Sql, limit: number): Promise<number> => {
   const l = sql`attachment_loose_content`;
   const isSettled = sql`

@@ -1,4 +1,4 @@
-/** Automations of a team, their schedules, and what each run did. */
+/** Automations of a team, their schedules, and the results of their runs. */
 
 import type { Action } from "../schema/automation_actions.ts";
 import type { ActionResult, AutomationRun, RunStatus } from "../schema/automation_runs.ts";
@@ -176,7 +176,7 @@ export const selectTeamProjects = async (
 export type FailedCase = Omit<FailureSummary, "knownBug" | "reason"> &
   Pick<FailureRow, "change" | "shares" | "evidence" | "ruleName" | "bugId">;
 
-/** The first failed cases of an execution that are wanted, new ones and unclear ones before others, and the bug reports of all that are wanted. */
+/** Returns the first wanted failed cases of an execution, new and unclear ones first, and the bug reports of all wanted ones. */
 export async function selectFailedCases(
   sql: Sql,
   projectId: string,

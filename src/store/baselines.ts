@@ -18,7 +18,10 @@ const GREEN_RUNS = 3;
 
 type Builds = { condition: Fragment; limit: number; columns?: Fragment };
 
-/** Builds of one branch, newest first. `branch` is a condition on it. A rerun has results of what was repeated only: it is no build. */
+/**
+ * Selects builds of one branch, newest first. `branch` is a condition on it. A rerun is no build, because it only has results of what it
+ * repeats.
+ */
 const buildsOf = (
   sql: Sql,
   projectId: Given,

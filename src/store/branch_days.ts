@@ -80,7 +80,7 @@ export const lockDays = async (sql: Tx, projectId: string): Promise<boolean> => 
 /** A change that began on the day itself may be on its way for so long. */
 export const SETTLED_MS = 3_600_000;
 
-/** Counted now, by a transaction that has them for itself, and kept where they are over. */
+/** Counts days now, in a transaction that has locked them, and stores past ones. */
 export const keepDays = (sql: Tx, projectId: string, branch: Branch, days: readonly string[]) => sql<DayFigures[]>`
   with figures as materialized (${figuresOf(sql, projectId, branch, days)}), kept as (
     insert into branch_day (project_id, day, branch, sample, executions, passed, p50_ms, p95_ms)

@@ -86,7 +86,9 @@ export const insertBugCases = (
     then bug_case.clean else 0 end`;
 
 const RUNS_TO_RESOLVE = 3;
-/** A run of no more rows of results asks for the bugs of its cases; one of more for its results of the cases of bugs. */
+/**
+ * Maximum number of rows of results for which a run looks up the bugs of its cases; a larger run looks up its results of the cases of bugs.
+ */
 const FEW_BLOCKS = 16;
 
 /**

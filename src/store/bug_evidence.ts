@@ -1,4 +1,4 @@
-/** The evidence of a bug: its newest failure as it was reported, the days on which it occurred, and its impact. */
+/** The evidence of a bug: its newest failure as reported, the days on which it occurred, and its impact. */
 
 import { type Sql, toTextArray } from "../database/connect.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
@@ -20,7 +20,7 @@ export type NewestFailure = {
   file: string | null;
   message: string | null;
   stack: string | null;
-  /** The end of what it printed. */
+  /** The end of its output. */
   output: string | null;
   seenAt: string;
 };
@@ -59,7 +59,7 @@ export type OccurrenceDay = {
   executions: number;
 };
 
-/** The days of the last `days` on which the bugs occurred. A bug that occurs very often is counted as far as its newest 5,000 occurrences. */
+/** Returns the days of the last `days` on which the bugs occurred. Only the newest 5,000 occurrences of a bug are counted. */
 export const selectOccurrenceDays = (
   sql: Sql,
   projectId: string,

@@ -61,7 +61,7 @@ export type BugReportQuery = {
   after?: readonly string[] | undefined;
 };
 
-/** `key` is what the list is sorted by, as a text of full precision. */
+/** `key` is the sort key, as a text of full precision. */
 export type BugReportRow = BugReport & { key: string };
 
 /** The order of the indexes, greatest first; bugs that never occurred come last. */
@@ -72,7 +72,7 @@ const SORT_KEYS = {
   lastSeenAt: { key: "coalesce(b.last_seen_at, '-infinity')", type: "timestamptz" },
   severity: { key: "array_position(array['trivial', 'minor', 'major', 'critical'], b.severity)", type: "int" },
 } as const;
-/** Rows that are looked up of each status: a limit that is written out makes a plan that is kept, so there are few of them. */
+/** Numbers of rows that are looked up per status. A literal limit makes a plan that is cached, so there are few of them. */
 const ENOUGH = [21, 101];
 const STATUSES: readonly BugStatus[] = ["open", "in_progress", "resolved", "ignored"];
 

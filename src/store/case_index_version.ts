@@ -14,7 +14,7 @@ export const caseIndexVersionOf = (sql: Sql, projectId: Given): Fragment => sql`
       (select oid from pg_database where datname = current_database()))
     from project p where p.id = ${projectId})`;
 
-/** A write, in the transaction that deletes test cases, or changes what a former identity refers to. */
+/** Renews the version, in the transaction that deletes test cases or changes the target of a former identity. */
 export const renewCaseIndexIf = (sql: Sql, projectId: string, isNeeded: Fragment): Fragment => sql`
   insert into case_index_version (project_id) select id from project where id = ${projectId} and ${isNeeded}
   on conflict (project_id) do update set version = case_index_version.version + 1`;

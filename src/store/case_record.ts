@@ -1,4 +1,4 @@
-/** The record of one test case: how it stands, where it began to fail, what it said last. */
+/** The record of one test case: its state, where it began to fail, and its last message. */
 
 import { blockOf } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";

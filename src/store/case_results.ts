@@ -45,7 +45,7 @@ export const toBlockColumns = (blocks: readonly RunBlock[]): BlockColumns => ({
   durations: toTextArray(blocks.map(({ durations }) => toNumberArray(durations))),
 });
 
-/** Adds blocks, or puts them in the place of those that are there. */
+/** Inserts or replaces blocks. */
 export const upsertBlocks = (sql: Sql, projectId: Given, columns: BlockColumns<Given>) => sql`
   insert into case_result (project_id, run_id, block, test_cases, statuses, attempts, durations)
   select ${projectId}, run_id, block, test_cases::int[], statuses, attempts::smallint[], durations::int[]
@@ -104,7 +104,7 @@ export type CaseDetail = {
   stack: string | null;
   output: string | null;
   properties: Record<string, string> | null;
-  /** The fingerprint of a failure by what its message says, hexadecimal; null for a result that did not fail. */
+  /** The fingerprint of a failure by its message, hexadecimal; null for a result that did not fail. */
   cause: string | null;
 };
 

@@ -47,7 +47,7 @@ type Kind = Blame | "fixed" | "added" | "missing";
 
 export type ComparedRow = Omit<Blamed, "blame"> & { kind: Kind; total: number };
 
-/** The runs of the last build of the same pull request before an execution that is over. */
+/** Selects the runs of the last build of the same pull request before an execution that has ended. */
 const formerRuns = (sql: Sql, projectId: string, executionId: string) => sql`
   select r.id from execution mine cross join lateral (
     select * from execution e

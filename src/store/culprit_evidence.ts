@@ -151,7 +151,7 @@ export const selectEarlierResults = (
       and ${isFromOutsideCode(sql, sql`f`)})
   order by r.id desc limit ${MAX_EARLIER}`;
 
-/** The results of other probes of the test case on these commits, except those that the search shares. */
+/** Returns the results of other probes of the test case on these commits, except those that the search shares. */
 export const selectEarlierProbes = (
   sql: Sql,
   projectId: string,

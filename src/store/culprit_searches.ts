@@ -150,7 +150,7 @@ export const lockRunningSearch = async (
 const isMerged = (sql: Sql): Fragment => sql`exists (
   select from bug_report b where b.project_id = s.project_id and b.id = s.bug_report_id and b.merged_into is not null)`;
 
-/** A condition: the search `s` can go on: its probes have ended, its time is over, or its bug was merged into another one. */
+/** A condition: the search `s` can continue: its probes have ended, its time is over, or its bug was merged into another one. */
 const canGoOn = (sql: Sql): Fragment => sql`
   s.due_at <= now() and ${isProject(sql, sql`s.project_id`)} and ${isDue(sql, "culprit", sql`s.id::text`)}
   and (s.created_at + s.max_minutes * interval '1 minute' <= now() or ${isMerged(sql)} or not exists (
@@ -162,7 +162,7 @@ export type DueSearch = CulpritSearchRow & {
   mergedInto: number | null;
 };
 
-/** Maximum number of projects in which a due search is looked for. */
+/** Maximum number of projects that are searched for a due search. */
 const MAX_PROJECTS_TRIED = 20;
 
 /**

@@ -27,7 +27,7 @@ export const markTeamDeleted = async (sql: Tx, id: string, by: string): Promise<
   await sql`update stored_team set deleted_at = now(), deleted_by = ${by} where id = ${id}`;
 };
 
-/** A tombstone: what is left of a deleted project or team until all its rows are removed. */
+/** A tombstone: the remaining row of a deleted project or team until all its rows are removed. */
 export type Tombstone = {
   kind: "project" | "team";
   teamId: string;

@@ -1,4 +1,4 @@
-/** Deliveries: what is sent to the integrations of a team. */
+/** Deliveries to the integrations of a team. */
 
 import type { Dispatch, IntegrationAction, Kind } from "../schema/integration_configs.ts";
 import { type DeliveryAttempt, type Delivery, type DeliveryStatus, notSent } from "../schema/deliveries.ts";
@@ -215,7 +215,7 @@ export const selectFull = (sql: Sql, max: number, { onlyGivenUp }: { onlyGivenUp
       : sql``
   }`;
 
-/** Deletes some that are over, up to `floor`; answers how many. */
+/** Deletes some ended deliveries, up to `floor`; returns their number. */
 export const deleteDeliveries = (
   sql: Sql,
   { teamId, integrationId, floor }: IntegrationId & { floor: string },
@@ -282,7 +282,7 @@ export const updateDelivery = (
   where team_id = ${teamId} and integration_id = ${integrationId} and id = ${id}
     and (status = 'pending' or ${status === "sent" || status === "inapplicable"})`;
 
-/** Deliveries that nobody waits for any more are given up, and old ones forgotten. */
+/** Gives up deliveries that have waited too long, and deletes old ones. */
 export async function deleteOldDeliveries(sql: Sql, giveUpDays: number, keepDays: number): Promise<number> {
   await sql`
     update delivery set status = 'failed', due_at = null

@@ -121,7 +121,7 @@ export const deleteVariablesExcept = (sql: Sql, teamId: string, environmentId: s
   delete from variable
   where team_id = ${teamId} and environment_id = ${environmentId} and name <> all(${toTextArray(names)}::text[])`;
 
-/** The names of the keys that have sealed anything, hexadecimal, with how much. */
+/** Returns the names of the keys with which values are sealed, hexadecimal, with the number of values. */
 export const selectSealKeys = (sql: Sql) => sql<{ name: string; count: number }[]>`
   select encode(substring(sealed from 2 for 4), 'hex') as name, count(*)::int as count from variable
   group by 1 order by 1`;

@@ -94,7 +94,7 @@ export type ExecutionQuery = {
   now: Date;
 };
 
-/** The execution that an upload belongs to, and what is known of its project. */
+/** The execution that an upload belongs to, and facts about its project. */
 export type ExecutionMatch = {
   freshId: string;
   /** Locked; undefined: it is to be inserted. */
@@ -140,7 +140,10 @@ type MatchParameters<Value> = Record<
   Value
 >;
 
-/** `mayWait` false: what another transaction has locked is busy. `namesBase`: a report names its target branch or base commit. */
+/**
+ * `mayWait` false: rows that another transaction has locked are reported as busy. `namesBase`: a report names its target branch or base
+ * commit.
+ */
 const matchStatement = (
   sql: Sql,
   given: MatchParameters<Given>,

@@ -101,7 +101,7 @@ export const baseOf = (
   coalesce(${baseBranch}::text, case when ${queueRef}::text is not null
     then (select default_branch from project where id = ${projectId}) end)`;
 
-/** The build that an execution belongs to: the one that it repeats, or itself. */
+/** Returns the build that an execution belongs to: the one that it repeats, or itself. */
 export const selectBuildStatus = async (
   sql: Sql,
   projectId: string,
@@ -178,7 +178,7 @@ export async function deleteExecution(sql: Tx, projectId: string, id: string): P
   return (await sql`delete from execution where project_id = ${projectId} and id = ${id}`).count === 1;
 }
 
-/** Executions whose time is over, locked; those that another server is at are left to it. */
+/** Returns and locks expired executions, skipping those that another server is processing. */
 export const lockExpiredExecutions = (sql: Tx, limit: number) => sql<
   { projectId: string; id: string; timeoutMinutes: number }[]
 >`

@@ -1,4 +1,4 @@
-/** Whether what a path names is there: asked when the rest of a request is wrong, because absence comes first. */
+/** Checks whether the objects of a path exist, if the rest of a request is invalid, because absence is reported first. */
 
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { Sql } from "../database/connect.ts";

@@ -1,4 +1,4 @@
-/** Failed results, each with what explains it: judged once, when they come, and the same for everybody who asks later. */
+/** Failed results with their explanations, which are judged once, when they arrive. */
 
 import { type Blamed, BLAME_ORDER } from "../rules/blame.ts";
 import { EXPLAINED_BLAMES } from "../rules/gate.ts";
@@ -20,7 +20,7 @@ export type JudgedRun = {
   isSeenLater?: boolean;
 };
 
-/** A failure with what explains it. */
+/** A failure with its explanation. */
 export type JudgedFailure = {
   testCase: number;
   /** Hexadecimal. */
@@ -171,7 +171,7 @@ export type FailureRow = CaseRef & {
 /** Sorts `failure f` by blame: what the build is responsible for comes first. */
 export const rank = (sql: Sql) => sql`array_position(${toTextArray(BLAME_ORDER)}::text[], f.blame)`;
 
-/** A statement: what the failure `f` says. */
+/** A statement: the details of the failure `f`. */
 const detailOf = (sql: Sql, projectId: string, attempt: Fragment) => sql`
   select * from case_detail
   where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = ${attempt} offset 0`;
@@ -184,14 +184,14 @@ const MAX_OUTPUT_CHARS = 3_000;
 export type FailureEvidence = {
   runId: string;
   number: number;
-  /** The end of what it printed. */
+  /** The end of its output. */
   output: string | null;
   /** The last results up to this one, one packed letter each, oldest first. Null unless the failure is `deep`. */
   letters: string | null;
   sinceExecutionId: string | null;
   sinceCommit: string | null;
   sinceAt: string | null;
-  /** The commit of the last pass before them; null: not known. */
+  /** The commit of the last pass before them; null: unknown. */
   goodCommit: string | null;
 };
 

@@ -15,7 +15,7 @@ const MAX_PAST_FAILURES = 200;
 /** Runs whose `disturbed` share exceeds this are no evidence about their test cases. */
 const MAX_DISTURBED = 0.5;
 
-/** A build, all its tasks together; `fresh`: the number of test cases that passed on retry in it and are not known as flaky. */
+/** A build with the sums of all its tasks; `fresh`: the number of test cases that passed on retry and are not known as flaky. */
 export type RetriedBuild = { executionId: string; passed: number; failed: number; fresh: number };
 
 /** Returns the builds of these runs in which at least `least` test cases passed on retry. */
@@ -42,7 +42,7 @@ export const deleteFlakes = (sql: Tx, projectId: string, executionIds: readonly 
   delete from flake where project_id = ${projectId} and run_id in (
     select id from test_run where project_id = ${projectId} and execution_id = any(${toTextArray(executionIds)}::uuid[]))`;
 
-/** The failures of a run that a later run of its task passed on the same commit; `flaky`: of those that are known as flaky. */
+/** The failures of a run that a later run of its task passed on the same commit; `flaky`: the number of them that are known as flaky. */
 export type Contradicted = { runId: string; passed: number; failed: number; testCases: number[]; flaky: number };
 
 /** Returns contradicted failures that are not marked yet, from the commits of these runs. */
@@ -92,7 +92,7 @@ export const markContradicted = (sql: Tx, projectId: string, { runId, testCases 
   update failure set passed_again = true
   where project_id = ${projectId} and run_id = ${runId} and test_case = any(${toNumberArray(testCases)}::int[])`;
 
-/** The test cases that failed in one of these runs, and those that have failed by themselves before and have results in them. */
+/** Returns the test cases that failed in one of these runs, and those that were flaky before and have results in them. */
 export const selectConcerned = async (sql: Tx, projectId: string, runIds: readonly string[]): Promise<number[]> => {
   const runs = sql`unnest(${toTextArray(runIds)}::uuid[]) as run (id)`;
   const rows = await sql<{ number: number }[]>`

@@ -41,7 +41,7 @@ export type GatedRun = GatedBuild & {
   uploads: (GatedUpload & { shard: number; counted: number })[];
   /** Without test cases that represent a test tool. */
   blames: Partial<Record<Blame, number>>;
-  /** The number of judged failures, with those that represent a test tool. */
+  /** The number of judged failures, including those that represent a test tool. */
   judged: number;
 };
 
@@ -170,7 +170,7 @@ export const selectGatedFailures = (
 /** An upload of a run; `digest` is hexadecimal. */
 export type UploadKey = { runId: string; shard: number; digest: string };
 
-/** Names of test cases are looked up when a stored decision is read. What is unclear is on the page of the execution. */
+/** Names of test cases are looked up when a stored decision is read. Unclear failures are on the page of the execution. */
 const toStored = ({ forgiven, unclear: _, ...decision }: GateDecision) => ({
   ...decision,
   forgiven: forgiven.map(({ testCaseId, list, reason }) => ({ testCaseId, list, reason })),

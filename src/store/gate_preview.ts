@@ -1,4 +1,4 @@
-/** Red builds of the last days, with what a gate of any share decides by. */
+/** Red builds of the last days, with the facts that a gate of any share decides by. */
 
 import type { RedBuild } from "../rules/gate_preview.ts";
 import type { Sql } from "../database/connect.ts";

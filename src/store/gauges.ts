@@ -41,7 +41,7 @@ export type Gauges = {
 /** `clockSkew`: how many seconds the clock of the database is ahead of this machine. */
 export type GaugesHere = Gauges & { clockSkew: number };
 
-/** Every figure comes from a partial index that holds little more than what it counts. */
+/** Reads figures, each from a partial index that contains little more than what it counts. */
 export async function selectGauges(sql: Sql): Promise<Gauges> {
   const age = (moment: ReturnType<typeof sql>) => sql`greatest(extract(epoch from now() - ${moment}), 0)::float`;
   const uncounted = sql`(

@@ -31,7 +31,7 @@ export const healthOf = (sql: Sql): Fragment => sql`
 export const healthHint = (sql: Sql, only: string | undefined): Fragment =>
   only === "flaky" ? sql`and ${isFlaky(sql)}` : only === "broken" ? sql`and ${isBroken(sql)}` : sql``;
 
-/** A case that fails now for no reason of its own: it is known for that. */
+/** A condition: the case is known to fail without a cause in the code. */
 export const isKnownFlaky = (sql: Sql): Fragment => sql`coalesce(${isFlaky(sql)} and not ${isBroken(sql)}, false)`;
 
 /** The number of results that the flake rate is of. */

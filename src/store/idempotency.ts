@@ -1,10 +1,10 @@
-/** Requests with an Idempotency-Key, who runs them, and their answers, kept for a day. */
+/** Requests with an Idempotency-Key, their claimants, and their answers, which are stored for a day. */
 
 import { claimEnd } from "../database/claims.ts";
 import type { Sql, Tx } from "../database/connect.ts";
 import { deletePortion } from "../database/delete_portion.ts";
 
-/** A request that this server alone runs, until the claim is over. */
+/** A request that only this server processes, until the claim expires. */
 export type RequestClaim = { teamId: string; scopeId: string; key: string; claim: string };
 
 export type StoredAnswer = { status: number; contentType: string | null; body: string | null };
@@ -12,7 +12,7 @@ export type StoredAnswer = { status: number; contentType: string | null; body: s
 export type StoredRequest = StoredAnswer & {
   /** Hexadecimal, of the whole request. */
   digest: string;
-  /** `answered`; `running`; `lost`: it died after it had begun to act, and whether it took effect is not known. */
+  /** `answered`; `running`; `lost`: its server died after side effects had begun, so it is unknown whether they took place. */
   state: "answered" | "running" | "lost";
 };
 

@@ -71,7 +71,7 @@ export const deleteInfrastructureRule = async (sql: Tx, teamId: string, id: stri
   return row?.name;
 };
 
-/** A statement: what the failure `f` says in its last attempt that meets the condition, as far as rules read it. */
+/** A statement: the text of the failure `f` in its last attempt that meets the condition, as far as rules read it. */
 const textOf = (sql: Sql, projectId: string, condition: Fragment = sql``) => sql`
   select left(message, ${MATCHED.message}::int) as message, left(stack, ${MATCHED.stack}::int) as stack,
     right(output, ${MATCHED.output}::int) as output
@@ -79,7 +79,7 @@ const textOf = (sql: Sql, projectId: string, condition: Fragment = sql``) => sql
   where project_id = ${projectId} and run_id = f.run_id and test_case = f.test_case ${condition}
   order by attempt desc limit 1`;
 
-/** The next failures of a run behind a test case, in their order, with what they say. */
+/** Returns the next failures of a run after a test case, in their order, with their texts. */
 export const selectFailureTexts = (sql: Tx, projectId: string, runId: string, after: number, limit: number) => sql<
   (RuleText & { testCase: number })[]
 >`
@@ -112,7 +112,7 @@ export const clearInfrastructure = (sql: Tx, projectId: string, runIds: readonly
   update test_run set infrastructure = 0
   where project_id = ${projectId} and id = any(${toTextArray(runIds)}::uuid[]) and infrastructure > 0`;
 
-/** Results that passed after a failure of the same run, with what that failure said; in the order of the test cases. */
+/** Returns results that passed after a failure of the same run, with the text of that failure, in the order of the test cases. */
 export const selectRetriedTexts = (sql: Tx, projectId: string, runId: string, limit: number) => sql<
   (RuleText & { testCase: number })[]
 >`

@@ -90,7 +90,7 @@ const NO_DETAILS = toDetailColumns([]);
 const toColumns = <Columns extends Record<string, string>>(columns: Columns, given: (name: string) => Given) =>
   Object.fromEntries(Object.keys(columns).map((name) => [name, given(name)])) as Record<keyof Columns, Given>;
 
-/** Statements by the parts that they write: the driver would put them together anew each time. */
+/** Caches statements by the parts that they write, because the driver would compose them each time. */
 const composed = new Map<string, Composed<string, never>>();
 
 function composeParts(parts: readonly Part[]): Composed<string, never> {

@@ -9,7 +9,7 @@ export async function selectCursorSecret(sql: Sql): Promise<Uint8Array> {
   return row!.secret;
 }
 
-/** Does nothing when the row is there. */
+/** Inserts the row of the instance, unless it exists. */
 export async function insertInstance(sql: Sql): Promise<void> {
   const fresh = Buffer.from(crypto.getRandomValues(new Uint8Array(32)));
   await sql`insert into instance (cursor_secret) values (${fresh}) on conflict do nothing`;
@@ -20,7 +20,7 @@ const OUTAGE_SECONDS = 20;
 /** Minimum time between two records of service. */
 const NOTE_SECONDS = 5;
 
-/** Notes that a server reaches the database; after an outage the time of service begins anew. */
+/** Records that a server reaches the database; after an outage the time of service begins again. */
 export const noteServing = (sql: Sql) => sql`
   update instance set serving_at = now(), serving_since =
     case when serving_at > now() - ${OUTAGE_SECONDS}::int * interval '1 second' then serving_since else now() end

@@ -1,4 +1,4 @@
-/** Integrations of a team, and the claims of those who send to them. */
+/** Integrations of a team, and the claims of servers that send to them. */
 
 import type { Integration } from "../schema/integrations.ts";
 import type { Kind } from "../schema/integration_configs.ts";
@@ -87,7 +87,7 @@ export const deleteIntegration = async (sql: Sql, teamId: string, id: string): P
 /** An integration that only this server sends to, until the claim ends. */
 export type IntegrationClaim = { teamId: string; id: string; claim: string };
 
-/** Integrations with something to send that nobody is at, claimed; the ones that have waited longest first. */
+/** Claims unclaimed integrations with something to send, the ones that have waited longest first. */
 export const claimIntegrations = async (sql: Sql, claim: string, limit: number): Promise<IntegrationClaim[]> => {
   const rows = await sql<IntegrationClaim[]>`
     with chosen as (

@@ -1,4 +1,4 @@
-/** API keys: looked up by digest, revoked by time stamp, never deleted. */
+/** API keys: looked up by digest, revoked by time stamp. */
 
 import type { ApiKey, NamedKey, Scope } from "../schema/keys.ts";
 import { compose } from "../database/compose.ts";
@@ -211,7 +211,7 @@ export const selectHasCiKeys = async (sql: Sql, projectId: string, count: number
       limit ${count}`
   ).length >= count;
 
-/** Deletes a page of keys of runners that ended long ago; answers how many. */
+/** Deletes a page of keys of runners that ended long ago; returns their number. */
 export const deleteEndedRunnerKeys = (sql: Sql, days: number, limit: number): Promise<number> => {
   const isEnded = sql`
     scope = 'runner' and coalesce(revoked_at, expires_at) < now() - ${days}::int * interval '1 day'`;
@@ -269,7 +269,7 @@ const shownColumns = (sql: Sql) => sql`
       select * from audit_entry a where a.team_id = k.team_id and a.id > k.id order by a.id limit 20) a
     where a.action = 'key.generated' and a.subject = k.leading_part limit 1) as "madeBy"`;
 
-/** The one that opens the project now. */
+/** Returns the live key of the project. */
 export const selectProjectKey = async (sql: Sql, projectId: string): Promise<ShownKey | undefined> => {
   const [key] = await sql<ShownKey[]>`
     select ${shownColumns(sql)} from api_key k where project_id = ${projectId} and revoked_at is null and scope is null`;

@@ -1,4 +1,4 @@
-/** The queue: what waits, and what a runner gets of it. */
+/** The queue: waiting leases, and the leases that a runner gets. */
 
 import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { inSeconds } from "../database/time_bounds.ts";
@@ -17,7 +17,9 @@ export type Asker = {
   probeSlugs: readonly string[];
 };
 
-/** A condition: what a runner could not run goes to another one, as long as there is one that can run it. */
+/**
+ * A condition: the lease fits a runner. A task that a runner could not run goes to another one, as long as there is one that can run it.
+ */
 const fits = (sql: Sql, projectId: string, { runner, labels, taskSlugs, probeSlugs }: Asker, lease: Fragment) => sql`
   not ${isQuiet(sql)}
   and not exists (select from runner me where me.project_id = ${projectId} and me.name = ${runner} and ${isPaused(sql, sql`me`)})
@@ -31,7 +33,7 @@ const fits = (sql: Sql, projectId: string, { runner, labels, taskSlugs, probeSlu
       and ${canRun(sql, sql`r`, lease)}))
   ${taskSlugs === undefined ? sql`` : sql`and ${lease}.task_slug = any(${toTextArray(taskSlugs)}::text[])`}`;
 
-/** A lease that is handed out, with what its runner must know. */
+/** An offered lease, with the data that its runner needs. */
 export type OfferedLease = {
   id: string;
   expiresAt: string;
@@ -108,7 +110,7 @@ export const leaveLeases = (sql: Tx, projectId: string, ids: readonly string[]) 
   update lease set status = 'queued', runner = null, offered_at = null, expires_at = null
   where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])`;
 
-/** Whether there is something for a runner that waits: work, if it asks for some, or news of what it holds. */
+/** Whether there is something for a waiting runner: work, if it wants some, or changes of its leases. */
 export const selectHasNews = async (
   sql: Sql,
   projectId: string,

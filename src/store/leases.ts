@@ -1,4 +1,4 @@
-/** Leases: what is to be run, waiting, handed out to runners, and over; the queue is those that wait. */
+/** Leases of tasks: queued, offered to runners, running and ended. */
 
 import type { QueuedTask } from "../schema/planned_tasks.ts";
 import type { LeaseState } from "../schema/leases.ts";
@@ -89,7 +89,10 @@ export const selectPlannedTasks = async (
   });
 };
 
-/** Executions of mode run that are not over, of this branch and pull request, without the one that is given; in the order in which they are locked. */
+/**
+ * Returns executions of mode run that have not ended, of this branch and pull request, except the given one, in the order in which they are
+ * locked.
+ */
 export const selectSupersededIds = async (
   sql: Tx,
   projectId: string,
@@ -103,7 +106,7 @@ export const selectSupersededIds = async (
       order by id`
   ).map(({ id }) => id);
 
-/** The labels that what waits for a runner wants, each once. */
+/** Returns the distinct labels of queued tasks. */
 export const selectWaitingLabels = async (sql: Sql, projectId: string, executionId: string): Promise<string[]> => {
   const rows = await sql<{ label: string }[]>`
     select distinct unnest(labels) as label from lease
@@ -329,7 +332,7 @@ export const stopOvertime = (sql: Tx, projectId: string, id: string, reason: str
   update lease set stop_reason = ${reason}, overtime = true
   where project_id = ${projectId} and id = ${id} and stop_reason is null`;
 
-/** A condition: an execution, whose time without news is over, is at work, or has work that a runner will come to. */
+/** A condition: an execution whose time is over is running, or has work that a runner will take. */
 export const isAtWork = (sql: Sql): Fragment => sql`
   execution.mode = 'run' and exists (
     select from lease l where l.project_id = execution.project_id and l.execution_id = execution.id and (

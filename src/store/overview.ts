@@ -170,7 +170,7 @@ export type LiveItemRow = {
   test: string | null;
 };
 
-/** The number of later executions of a branch that are asked whether they have run a task since. */
+/** Maximum number of later executions of a branch that are searched for a run of a task. */
 const MAX_LATER_EXECUTIONS = 20;
 /** Maximum number of the newest red executions that are searched. */
 const MAX_RED_EXECUTIONS = 100;
@@ -228,12 +228,12 @@ export const selectNewFailures = (sql: Sql, projectId: string, { branch }: Branc
     order by e.id desc`;
 };
 
-/** A condition: the execution is a build, or repeats one that is still there. */
+/** A condition: the execution is a build, or repeats an existing one. */
 const isOfBuild = (sql: Sql, projectId: string, execution: Fragment) => sql`(
   ${execution}.build_id is null
   or exists (select from execution b where b.project_id = ${projectId} and b.id = ${execution}.build_id))`;
 
-/** A statement: what the first failure of a run says, one that nothing explains before others. */
+/** A statement: the first failure of a run, an unexplained one first. */
 const firstOf = (sql: Sql, projectId: string, run: Fragment) => sql`
   select c.name, (
     select left(message, 300) from case_detail

@@ -92,7 +92,7 @@ export const countOwned = async (sql: Sql, projectId: string): Promise<OwnerCoun
 
 export type OwnerList = { id: string; names: readonly string[] };
 
-/** Lists that are there already stay as they are: the id is made of the names. */
+/** Existing lists stay as they are, because the id is derived from the names. */
 export const insertOwnerLists = (sql: Sql, projectId: string, lists: readonly OwnerList[]) => sql`
   insert into owner_list (project_id, id, names)
   select ${projectId}, l.id, array(select json_array_elements_text(l.names))

@@ -38,7 +38,7 @@ export const selectProjectsWithPendingHealth = async (sql: Sql): Promise<string[
 /** A run with the number of its results. */
 export type WaitingRun = { id: string; results: number };
 
-/** Some runs that are not counted yet, those that were completed first first. */
+/** Returns some pending runs in the order of completion. */
 export const selectPendingRuns = (sql: Sql, projectId: string, limit: number) => sql<WaitingRun[]>`
   select id, passed + failed + skipped as results from test_run r where project_id = ${projectId} and not health_applied
     and ${isDue(sql, "counting", sql`r.id::text`)}

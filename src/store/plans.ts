@@ -1,4 +1,4 @@
-/** Plans of tasks over shards: what they are made from, and what was decided. */
+/** Plans of tasks over shards: their timings, and the stored plans. */
 
 import type { FileTiming, PlannedFile } from "../rules/plan.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
@@ -94,7 +94,7 @@ export async function selectPlan(
   return { runs, given, files: files.map((file, index) => ({ file, ms: durations[index]!, shard: places[index]! })) };
 }
 
-/** The first one stays: who comes later, or at the same moment on another server, finds it. */
+/** Inserts the first plan; later or concurrent requests, also on other servers, find it. */
 export const insertPlan = (
   sql: Tx,
   { projectId, executionId, taskSlug }: PlanKey,

@@ -8,7 +8,7 @@ import type { Fragment, Sql } from "../database/connect.ts";
 export const isProject = (sql: Sql, id: Fragment): Fragment =>
   sql`exists (select from project there where there.id = ${id})`;
 
-/** The row `r`, an alias, belongs to a team that is there, and to a project that is there unless it belongs to none. */
+/** A condition: the row `r`, an alias, belongs to an existing team, and to an existing project or none. */
 export const hasOwner = (sql: Sql, r: Fragment): Fragment => sql`(
   exists (select from team there where there.id = ${r}.team_id)
   and (${r}.project_id is null or ${isProject(sql, sql`${r}.project_id`)}))`;

@@ -6,7 +6,7 @@ export type CommentKey = { teamId: string; integrationId: string; projectId: str
 
 /** A comment that is about to be written. */
 export type BegunComment = {
-  /** Null: it is not known whether there is one. */
+  /** The id; null: it is not known whether there is a comment. */
   commentId: string | null;
   revision: number;
   /** When it was first requested; null: this is the first time. */

@@ -5,7 +5,7 @@ import { selectIsWritable, selectSchemaVersion, writeToDisk } from "./instance.t
 
 const PATIENCE_MS = 2_000;
 const STEP_MS = 250;
-/** Whether there is room on the disk is looked at no more often than this, as long as there is. */
+/** Minimum time between two checks of the disk, as long as there is room. */
 const DISK_EVERY_MS = 2_000;
 
 /** The log line, here and when a request fails. */
@@ -24,7 +24,7 @@ export function createReadiness(
   let hadRoomAt = -Infinity;
   let isFull = false;
 
-  /** Reads get through a full disk, and so do writes that find a place in what is there already. */
+  /** Checks for room by writing, because reads work on a full disk, and so do writes that fit into existing pages. */
   async function requireRoom(sql: Tx): Promise<void> {
     if (performance.now() - hadRoomAt < DISK_EVERY_MS) return;
     try {
@@ -57,7 +57,7 @@ export function createReadiness(
     return schema >= version && writable;
   }
 
-  /** Whether a transaction is committed before the patience is over. */
+  /** Whether a transaction commits within the time limit. */
   async function waitForCommit(): Promise<boolean> {
     const began = performance.now();
     for (let waited = 0; waited < PATIENCE_MS; waited += STEP_MS) {

@@ -38,7 +38,7 @@ export async function selectBackupTime(sql: Sql): Promise<{ takenAt: string; pos
   return row!;
 }
 
-/** Notes when the last backup was taken, for those who watch its age. */
+/** Records when the last backup was taken, for monitoring. */
 export async function updateBackedUp(sql: Sql, takenAt: string): Promise<void> {
   // A backup of an older schema may have no such column.
   if (await selectHasColumn(sql, "instance", "backed_up_at")) await sql`update instance set backed_up_at = ${takenAt}`;

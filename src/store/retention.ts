@@ -9,7 +9,7 @@ import { isOpen } from "./runner_presence.ts";
 /** `key`: the column with the id whose time counts. `limit`: rows of one deletion. */
 type AgedTable = { table: string; key: string; limit: number; only?: (sql: Sql, before: string) => Fragment };
 
-/** The first table of a kind is the one that is counted. What else belongs to an execution is deleted with it. */
+/** The first table of a kind is the one that is counted. Other data of an execution is deleted with it. */
 const AGED: Record<AgedKind, readonly [AgedTable, ...AgedTable[]]> = {
   results: [
     { table: "case_result", key: "run_id", limit: 5_000 },

@@ -1,4 +1,4 @@
-/** Runners: who asks for work, who is paused, and what waits for whom. */
+/** Runners: those that request work, paused ones, and the queue. */
 
 import type { Runner } from "../schema/runners.ts";
 import { type Sql, toJsonTime, toTextArray, type Tx } from "../database/connect.ts";
@@ -26,7 +26,7 @@ export const countRunners = async (sql: Sql, projectId: string): Promise<number>
   return row!.seen;
 };
 
-/** Notes that the runner has asked; answers how many of the project have lately. */
+/** Records a request of the runner; returns how many runners of the project have sent one lately. */
 export const upsertRunner = async (
   sql: Tx,
   projectId: string,

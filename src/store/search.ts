@@ -1,4 +1,4 @@
-/** Executions by what people know of them: their key, commit, branch or pull request. */
+/** Finds executions by their key, commit, branch or pull request. */
 
 import { beginsWith, isCommit } from "./commits.ts";
 import type { Fragment, Sql } from "../database/connect.ts";

@@ -44,7 +44,7 @@ export const selectSessionOwner = async (sql: Sql, digest: string): Promise<Sess
   return owner;
 };
 
-/** Never in the way of one who ends it. */
+/** Skips a row that another transaction has locked to end the session. */
 export const updateSessionSeen = (sql: Sql, sessionId: string) => sql`
   update session set last_seen_at = now(), expires_at = least(
     created_at + ${SESSION_DAYS}::int * interval '1 day', now() + ${IDLE_DAYS}::int * interval '1 day')

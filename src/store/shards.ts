@@ -3,7 +3,7 @@
 import { MAX_RAN_ON } from "../rules/ran_on.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
 
-/** The numbers that uploads of a run have named, as a JSON array; empty for one that is not sharded. `run` is a test_run. */
+/** The numbers of shards that uploads of a run have named, as a JSON array; empty if it is not sharded. `run` is a test_run. */
 export const namedShards = (sql: Sql, run: Fragment): Fragment => sql`
   case when ${run}.shards = 1 then '[]'::json else (
     select coalesce(json_agg(distinct a.shard), '[]') from attempt a

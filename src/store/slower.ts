@@ -233,7 +233,7 @@ export const selectSlowerTestsOfRun = (sql: Sql, projectId: string, runId: strin
 type ResultName = { runId: string; number: number };
 const nameOf = ({ runId, number }: ResultName): string => `${runId} ${number}`;
 
-/** Returns a function that returns what a result is compared with, if it took longer than usual. */
+/** Returns a function that returns the usual durations for a result, if it took longer. */
 export async function selectSlowerResults(
   sql: Sql,
   projectId: string,

@@ -18,7 +18,7 @@ import { takeLock } from "../database/locks.ts";
 import { caseIndexVersionOf, renewCaseIndexIf } from "./case_index_version.ts";
 import { agreesWithBuild, isInCatalogue, isTrustedBuild } from "./predicates.ts";
 
-/** `identity` is 32 hexadecimal digits; `ownerList` is what the ownership file gives it. */
+/** `identity` is 32 hexadecimal digits; `ownerList` is the list of owners by the ownership file. */
 export type NewTestCase = PlacedCase & { identity: string; ownerList: string | null };
 
 type State = {
@@ -140,7 +140,7 @@ export async function selectWholeDictionary(
   return await whole;
 }
 
-/** The identities, as 32 hexadecimal digits, of the places where these cases are by now. */
+/** Returns the current identities of these cases, as 32 hexadecimal digits. */
 export const selectIdentities = async (
   sql: Sql,
   projectId: string,
@@ -266,7 +266,7 @@ const casesOfExecution = (
     ) b, unnest(b.test_cases) as number
   )`;
 
-/** The numbers of the test cases that the run of a task has, if there is such a run by now. */
+/** Returns the numbers of the test cases that the run of a task has, if there is such a run. */
 export const selectNumbersOfExecution = async (
   sql: Tx,
   projectId: string,

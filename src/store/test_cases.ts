@@ -1,4 +1,4 @@
-/** The catalogue: test cases with what is remembered of them, and their histories. */
+/** The catalogue: test cases with their records and histories. */
 
 import { blockOf, toStatus } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
@@ -258,7 +258,7 @@ const LETTERS: Record<CaseStatus, string> = { passed: "pP", failed: "fF", skippe
 const FIRST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 const LAST_ID = "00000000-0000-0000-0000-000000000000";
 
-/** Newest run first. With a filter at most `lookedAt` results are looked at: the page need not be full to have a next one. */
+/** Returns results, newest run first. With a filter at most `lookedAt` results are read, so a page that is not full may have a next one. */
 export const selectHistory = async (
   sql: Sql,
   projectId: string,

@@ -160,7 +160,7 @@ export const selectRunId = async (
   return run?.id;
 };
 
-/** A run of an execution, with what its execution needs to know of it. */
+/** A run with the fields that its execution depends on. */
 export type RunRow = Omit<TestRunDetailRow, "verdict"> & {
   verdict: Verdict | null;
   declared: boolean;
@@ -254,7 +254,7 @@ export const selectRuns = (
 export const updateOutage = (sql: Tx, projectId: string, { id, outage, wasOutage }: RunRow) => sql`
   update test_run set outage = ${outage}, was_outage = ${wasOutage} where project_id = ${projectId} and id = ${id}`;
 
-/** The execution has ended: what could still turn out to be an outage is counted from now on. */
+/** Releases the runs of an ended execution for counting, which could have become an outage until now. */
 export const releaseForCounting = (sql: Tx, projectId: string, executionId: string) => sql`
   update test_run set health_applied = false
   where project_id = ${projectId} and execution_id = ${executionId} and health_applied is null and completed_at is not null`;

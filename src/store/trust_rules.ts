@@ -92,6 +92,6 @@ export const useCiToken = async (
   return used ? { isUsable: true, replaced: used.replaced } : { isUsable: false };
 };
 
-/** Deletes a page of tokens that have expired for an hour, because the clocks of servers differ; answers how many. */
+/** Deletes a page of tokens that expired an hour ago, because the clocks of servers differ; returns their number. */
 export const deleteExpiredCiTokens = (sql: Sql, limit: number): Promise<number> =>
   deletePortion(sql, "used_ci_token", sql`expires_at < now() - interval '1 hour'`, { limit });

@@ -11,7 +11,7 @@ import { isInCatalogue } from "./predicates.ts";
 /** A test, whatever the task. */
 export type TestName = { suite: string; name: string; file: string | null };
 
-/** A condition: `c`, a test case, has the name and file of `wanted`. Hashes are what the index of names has. */
+/** A condition: `c`, a test case, has the name and file of `wanted`. The index of names contains hashes. */
 const isNamed = (sql: Sql, wanted: { suite: Fragment; name: Fragment; file: Fragment }): Fragment => sql`
   hashtext(c.suite) = hashtext(${wanted.suite}) and hashtext(c.name) = hashtext(${wanted.name})
   and c.suite = ${wanted.suite} and c.name = ${wanted.name} and c.file is not distinct from ${wanted.file}`;

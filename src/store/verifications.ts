@@ -66,7 +66,7 @@ export const selectVerifications = (
     ${after === undefined ? sql`` : sql`and v.id < ${after}`}
   order by v.id desc limit ${limit + 1}`;
 
-/** A test that an execution has added, and what its verification says. */
+/** A test that an execution has added, and the state of its verification. */
 export type NewTestRow = Pick<VerificationRow, "testCase" | "status" | "passed" | "failed" | "runs"> & {
   verificationId: string;
 };
@@ -134,7 +134,7 @@ export const lockVerification = async (
   return row;
 };
 
-/** The one that is to be looked at next, locked; what another server has is left to it. */
+/** Returns and locks the next due verification, skipping those that another server has locked. */
 export const lockDueVerification = async (sql: Tx): Promise<LockedVerification | undefined> => {
   const [row] = await sql<LockedVerification[]>`
     select ${lockedColumns(sql)} from ${verificationsWithCases(sql)} join project p on p.id = v.project_id
@@ -161,7 +161,7 @@ export const tallyProbes = async (sql: Sql, projectId: string, verificationId: s
 const BUSY_SECONDS = 1;
 const IDLE_SECONDS = 3;
 
-/** Stores what is known of it, and when it is looked at next: not again if it has ended. */
+/** Stores the state, and the time of the next check; none if it has ended. */
 export const updateVerification = (
   sql: Tx,
   { projectId, id }: Pick<LockedVerification, "projectId" | "id">,

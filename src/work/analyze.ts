@@ -1,4 +1,4 @@
-/** Has PostgreSQL look at tables that have outgrown what it knows of them, before it plans by that. */
+/** Lets PostgreSQL analyse tables that have outgrown their statistics, before it plans with them. */
 
 import type { Log } from "../log.ts";
 import type { Database } from "../database/connect.ts";

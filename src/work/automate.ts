@@ -1,4 +1,4 @@
-/** Looks at what has happened and at what time it is, and does what automations say; any number of servers may. */
+/** Runs automations for events and schedules; several servers may do so at once. */
 
 import { factsOf, reasonOf, runForEvent, runForSchedule } from "../operations/automation/automations.ts";
 import type { Log } from "../log.ts";

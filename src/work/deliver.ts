@@ -1,4 +1,4 @@
-/** Delivers what is due: to many integrations at a time, to each one thing after the other. */
+/** Sends due deliveries: to many integrations at once, to each one after the other. */
 
 import { attemptDelivery, type DeliveryOptions } from "../operations/automation/deliveries.ts";
 import type { Log } from "../log.ts";
@@ -69,7 +69,7 @@ export function createDeliverer(
   const ended = async () => void (await Promise.all(running));
 
   return {
-    /** Begins to send to every integration that something is due for; does not wait for the answers. */
+    /** Begins to send to every integration with a due delivery; does not wait for the answers. */
     async start(): Promise<number> {
       const free = MAX_AT_ONCE - running.size;
       if (free <= 0) return 0;

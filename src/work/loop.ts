@@ -1,4 +1,4 @@
-/** Repeats a piece of work beside the server: takes one item after the other, puts off what fails, and gives it up at last. */
+/** Repeats background work: processes one item after the other, postpones failed items, and finally gives them up. */
 
 import { createLog, type Fields, type Log } from "../log.ts";
 import { isUnavailable, isTimeout, type Sql } from "../database/connect.ts";
@@ -6,7 +6,7 @@ import { type LoopName, postponeRetry, type RetryBackoff } from "../database/ret
 
 export type Loop = { stop(): Promise<void> };
 
-/** Whether a round may take up something more: a server that stops waits for what has begun, not for what is left. */
+/** Whether a round may begin another item: a server that stops waits for begun items only. */
 export type GoOn = () => boolean;
 export const always: GoOn = () => true;
 

@@ -52,7 +52,7 @@ export type LoopsOptions = Pick<Config, "databasePool" | "secretKeyOld"> & {
   sweep: () => void;
 };
 
-/** `stop` resolves when what has begun is done. */
+/** `stop` resolves when running work has ended. */
 export function startLoops(options: LoopsOptions): Loop {
   const { database, publicUrl, log, seal, deliverer, databasePool, onDeleted } = options;
   const { pool, revive } = database;

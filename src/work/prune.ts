@@ -1,4 +1,4 @@
-/** Forgets what nobody asks for any more: old events, deliveries and runs of automations; and bounds how many there are. */
+/** Deletes old events, deliveries and runs of automations, and limits their number. */
 
 import type { Log } from "../log.ts";
 import { MAX_WAITING } from "../schema/deliveries.ts";

@@ -1,4 +1,4 @@
-/** Takes back what runners have lost, and ends what takes too long. */
+/** Reclaims leases of lost runners, and ends tasks that take too long. */
 
 import type { Log } from "../log.ts";
 import { endOverdue } from "../operations/executions/lease_ends.ts";

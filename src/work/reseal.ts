@@ -1,4 +1,4 @@
-/** After a change of SECRET_KEY: seals with the new key what the old one has sealed. It may be interrupted at any time. */
+/** Seals values of the old SECRET_KEY with the new one. It may be interrupted at any time. */
 
 import { executionVariablesPlace, integrationPlace, variablePlace } from "../secrets/places.ts";
 import type { Log } from "../log.ts";

@@ -1,4 +1,4 @@
-/** Makes room: deletes what is older than its project keeps it. Runs that lose their results keep their counts. */
+/** Deletes data that is older than its project's retention. Runs without results keep their counts. */
 
 import type { Log } from "../log.ts";
 import type { Database } from "../database/connect.ts";

@@ -1,4 +1,4 @@
-/** Begins the verifications of new tests, and advances verifications: begins their next runs, ends those that have their answer. */
+/** Begins verifications of new tests, and advances verifications: begins their next runs, and ends finished ones. */
 
 import type { Log } from "../log.ts";
 import { checkNewTests } from "../operations/probes/new_tests.ts";

@@ -59,7 +59,7 @@ const STOPPING_GRACE_MS = 10_000;
 /** The name under which a handle's own connection is seen in pg_stat_activity. */
 export const holderName = "assay holder";
 
-/** Whether there is a cluster in `directory`, or a link to one that is gone: that is for `startEmbedded` to say. */
+/** Whether `directory` contains a cluster, or a link to a missing one, which `startEmbedded` reports. */
 export function holdsCluster(directory: string): boolean {
   const isLink = lstatSync(directory, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
   if (isLink && !existsSync(directory)) return true;
@@ -202,7 +202,7 @@ async function stop(cluster: string, holder: postgres.Sql): Promise<void> {
 const RECOVERY_MS = 60_000;
 const CUT = new Set(["CONNECTION_CLOSED", "ECONNRESET", "EPIPE", "57P02"]);
 
-/** Asks again while PostgreSQL recovers from the crash of one of its processes: it has cut all connections, and lets nobody in. */
+/** Retries while PostgreSQL recovers from the crash of one of its processes, during which it accepts no connections. */
 async function whenLetIn<T>(ask: () => PromiseLike<T>): Promise<T> {
   const deadline = Date.now() + RECOVERY_MS;
   for (;;)
@@ -238,7 +238,7 @@ function checkVersion(cluster: string, { major, directory }: Binaries): void {
   }
 }
 
-/** Makes the cluster under another name first: one that bears its name is complete, whenever we were killed. */
+/** Creates the cluster under a temporary name first, so that a cluster with the final name is always complete. */
 async function create(home: Home, { directory, major }: Binaries, fsync: boolean, say: (message: string) => void) {
   say(`Making a PostgreSQL ${major} cluster in "${home.directory}"`);
   removeUnfinished(home);

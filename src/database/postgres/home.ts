@@ -47,7 +47,7 @@ export function execute(account: SystemAccount | undefined, command: string[]): 
   }
 }
 
-/** Never follows a link: what the account owns, it could replace by one. */
+/** Never follows a link, because the account could replace its own files by links. */
 export function give(account: SystemAccount | undefined, path: string): void {
   if (account) lchownSync(path, account.uid, account.gid);
 }

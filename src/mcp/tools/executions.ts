@@ -1,4 +1,4 @@
-/** Tools about executions: their list, what changed between two of them, and what a task has printed. */
+/** Tools about executions: their list, the differences between two of them, and the output of a task. */
 
 import * as v from "valibot";
 import { stripAnsi } from "../../rules/ansi.ts";

@@ -10,7 +10,7 @@ import { type ProjectApi, type Tool, tool } from "../tool.ts";
 
 const MAX_CANDIDATES = 10;
 
-/** The test case with the id, or with exactly the name; else those that have the text in suite, name or file. */
+/** Finds the test case with the id, or with exactly the name; else those that contain the text in suite, name or file. */
 async function findTests(api: ProjectApi, { testCaseId, name }: { testCaseId?: string; name?: string }) {
   if (testCaseId !== undefined) return [await api.get<TestCase>(`/test-cases/${testCaseId}`)];
   const { data } = await api.get<ListPage<TestCase>>("/test-cases", { q: name, limit: MAX_CANDIDATES });

@@ -18,7 +18,7 @@ import { type ContentVersion, releaseClaims } from "../../store/attachment_conte
 import type { NamedFile } from "./collect.ts";
 
 export type AttachedFiles = {
-  /** The ids of the attachments that the files are by now, in their order; undefined for what was left out. */
+  /** The ids of the resulting attachments of the files, in their order; undefined for omitted files. */
   ids: (string | undefined)[];
   /** Whether something was added. */
   added: boolean;
@@ -41,7 +41,7 @@ const keyOf = ({ path, shard, attempt, sha256 }: Omit<RunAttachment, "id">) =>
 
 type OfRun = { id: string; executionId: string };
 
-/** Plans what `attachFiles` does, before anything is stored. `ids` are those of rows, or of attachments that are there. */
+/** Plans what `attachFiles` does, before anything is stored. `ids` are those of rows, or of existing attachments. */
 export async function planFiles(
   sql: Sql,
   projectId: string,

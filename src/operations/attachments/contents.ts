@@ -1,4 +1,4 @@
-/** Puts the content of attachments into the store, and removes what nobody needs any more. */
+/** Puts the content of attachments into the store, and removes content that is no longer needed. */
 
 import { StoreAwayError } from "../../attachments/content.ts";
 import type { SpooledFile } from "../../attachments/spool.ts";
@@ -17,7 +17,7 @@ import {
   updateStored,
 } from "../../store/attachment_contents.ts";
 
-/** Files that are put into the store side by side. */
+/** Maximum number of files that are stored concurrently. */
 const MAX_PARALLEL = 4;
 
 /** How long the stored bytes of a project are cached, together with what this thread adds. */
@@ -42,7 +42,7 @@ export type StoredContents = {
   error: StoreAwayError | undefined;
   /** Hashes of content that the project has no room for. */
   withoutRoom: Set<string>;
-  /** Content that nobody else has claimed: it is removed if no attachment comes of it. */
+  /** Content that only this upload has claimed: it is removed if no attachment refers to it. */
   added: ContentVersion[];
 };
 
@@ -100,7 +100,7 @@ export async function storeContents(
   return { failed, error, withoutRoom, added: versions.filter(({ sha256 }) => claims.get(sha256)?.isNew) };
 }
 
-/** Removes what has been released in a transaction that is committed by now. */
+/** Removes content that a committed transaction has released. */
 export async function removeReleased(
   { begin }: Pick<Database, "begin">,
   { store }: Pick<AttachmentServices, "store">,

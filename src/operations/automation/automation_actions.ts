@@ -1,4 +1,4 @@
-/** The actions of automations: each begins what it says, or says what it would begin and why not. */
+/** The actions of automations: each performs its effect, or in a dry run says what it would do. */
 
 import { quarantineFlaky, releaseRecovered } from "./automatic_quarantine.ts";
 import { MAX_TITLE_CHARACTERS, openBug, reopenBug } from "../bugs/bug_reports.ts";

@@ -36,7 +36,7 @@ export type AutomationKey = { teamId: string; automationId: string };
 export const findAutomation = async (sql: Sql, { teamId, automationId }: AutomationKey): Promise<AutomationRow> =>
   (await selectAutomation(sql, teamId, automationId)) ?? refuseAbsent();
 
-/** Refuses everything that cannot work: a condition that never holds, an integration that cannot do it. `given`: what is new. */
+/** Refuses what cannot work: a condition that never holds, an integration that does not support the action. `given`: the changes. */
 async function requireSense(
   { sql, seal }: { sql: Sql; seal: Seal },
   teamId: string,

@@ -1,4 +1,4 @@
-/** Does what automations say: looks at an event or a schedule, begins the actions, and notes what became of each. */
+/** Runs automations: checks an event or a schedule, performs the actions, and records their results. */
 
 import { perform } from "./automation_actions.ts";
 import type { AutomationServices, Occasion } from "./occasion.ts";
@@ -28,7 +28,7 @@ const DAY_MS = 86_400_000;
 export const factsOf = ({ data, projectId, defaultBranch }: EventRow): EventFacts =>
   toFacts(data, projectId, defaultBranch);
 
-/** Why a run failed that failed in us, or that the database never had time for. */
+/** The reason of a run that failed for an internal error or always timed out. */
 export const reasonOf = (isStall: boolean): string =>
   isStall
     ? "The database did not answer in time after several tries: nothing was done"
@@ -98,7 +98,7 @@ const CURRENT = "It keeps what it has written current";
 /** The part of an event that concerns some owners, or all of it: failures, known bugs and owners. */
 type EventPart = { failures: FailureSummary[]; knownBugs: CountedBug[]; owners: string[] };
 
-/** The failures are looked up, because an event does not hold them; a bug and a test case bring their owners. */
+/** Loads the failures, because an event does not contain them; a bug and a test case have their owners. */
 async function selectPart(sql: Tx, event: EventRow, owners: readonly string[] | undefined): Promise<EventPart> {
   const { data, projectId } = event;
   const { testRun, execution } = data;

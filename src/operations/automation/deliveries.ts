@@ -1,4 +1,4 @@
-/** Sends what is due, and decides what an attempt means for the delivery and for its integration. */
+/** Sends due deliveries, and decides what an attempt means for the delivery and for its integration. */
 
 import { type DispatchedFor, endUndispatched, reasonAgainst } from "./dispatch.ts";
 import { type DeliveryAttempt, type DeliveryStatus, notSent } from "../../schema/deliveries.ts";
@@ -51,7 +51,7 @@ export const ROTATION_MS = DAY_MS;
 
 export type Secrets = Record<string, string | null>;
 
-/** Names that are not part of the config: what was the secret before, and until when it signs. */
+/** Fields besides the config: the previous secret, and until when it signs. */
 type StoredSecrets = Secrets & { previousSecret?: string; previousUntil?: string };
 
 /** The whole config, and which texts in it are secret. */
@@ -80,7 +80,7 @@ export type DeliveryOptions = {
   begin: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
   outbound: Outbound;
   seal: Seal;
-  /** Gets what went wrong in ourselves; the user finds that it did in the delivery. */
+  /** Gets internal errors; the delivery only shows that there was one. */
   onBug: (error: unknown) => void;
   /** Called with the status of the delivery once an attempt is stored. */
   onAttempt?: (status: DeliveryStatus) => void;

@@ -144,7 +144,7 @@ export async function endUndispatched(
   await advanceExecution(sql, projectId, execution, "completed", change);
 }
 
-/** Why nothing has come of an execution whose time is over, where it is the engine that could not be reached. */
+/** Returns why an execution whose time is over has no reports, if its CI system could not be reached. */
 export async function reasonOfSilence(sql: Tx, projectId: string, id: string): Promise<string | undefined> {
   const waiting = await selectWaitingDispatch(sql, projectId, id);
   if (!waiting) return undefined;

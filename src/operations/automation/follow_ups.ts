@@ -12,7 +12,7 @@ import { isGateStatus } from "./gate_status.ts";
 /** Events whose automations also create the comment on a pull request that has none yet. */
 const BEGINS_COMMENTS: readonly EventType[] = ["test_run.completed", "execution.completed"];
 
-/** `met`: the event meets all conditions. A comment that is there does not depend on how many tests failed and whose they are. */
+/** `met`: the event meets all conditions. An existing comment does not depend on the number and owners of failed tests. */
 export async function selectFollowUps(
   sql: Tx,
   { trigger, conditions, actions }: AutomationRow,

@@ -1,4 +1,4 @@
-/** Prepares what is sent to a code host, and keeps the id of the comment that comes of it. */
+/** Prepares deliveries to a code host, and stores the id of the resulting comment. */
 
 import type { Annotation } from "../../schema/pull_requests.ts";
 import type { EventData } from "../../schema/events.ts";

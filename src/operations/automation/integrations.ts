@@ -32,7 +32,7 @@ export type ConfigServices = {
   seal: Seal;
   /** Private addresses that may be reached all the same. */
   outboundAllow: BlockList;
-  /** Gets what went wrong in ourselves. */
+  /** Gets internal errors. */
   onBug: (error: unknown) => void;
 };
 
@@ -140,11 +140,11 @@ function reconfigure(
   }
 }
 
-/** Undefined for what is no address; a row may be older than the check of it. */
+/** Undefined for an invalid address; a row may be older than the validation. */
 const originOf = (address: unknown) =>
   typeof address === "string" && URL.canParse(address) ? new URL(address).origin : undefined;
 
-/** Refuses where secrets that are kept would be sent to another server: who may not read them could have them sent to himself. */
+/** Refuses to send stored secrets to another server: a person who may not read them could have them sent to a server of their own. */
 function requireSecretsAgain(
   kind: Kind,
   before: Record<string, unknown>,

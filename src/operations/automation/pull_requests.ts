@@ -33,7 +33,7 @@ const MAX_FAILURES = 10;
 /** Maximum number of tests of every other kind. */
 const MAX_NAMED = 5;
 const MAX_TASKS = 30;
-/** Larger executions are not compared: what was fixed is on their page. */
+/** Maximum number of results of an execution that is compared; fixed tests of larger ones are on their page. */
 const MAX_COMPARED_RESULTS = 20_000;
 /** Maximum number of failures that are shown at their lines. */
 const MAX_ANNOTATIONS = 200;

@@ -98,7 +98,7 @@ function contextOf(given: object, { data }: Notification): string {
   return context ?? statusContext("assay", taskSlug);
 }
 
-/** Says what the notice lacks for this action. */
+/** Returns what the notification lacks for this action. */
 function whatIsMissing(type: Delivered["type"], kind: string, notice: Notification): string | undefined {
   if (type === "set_commit_status" && notice.commit === null) return "The commit is unknown";
   if (type === "set_commit_status" && !isCommitHash(notice.commit))

@@ -35,7 +35,7 @@ export type FailureGroup = {
   marks: Fingerprint[];
 };
 
-/** The bugs that failures may belong to: one object for each bug, so that what one failure makes of it is known to the next. */
+/** The bugs that failures may belong to, with one object per bug, so that changes by one failure are known to the next. */
 export type BugsByFingerprint = {
   byDigest(digest: string): MatchedBug | undefined;
   /** Answers the one object of the bug. */
@@ -174,7 +174,7 @@ const toMatchedBug = ({ id, number, title, status, resolvedAt }: MatchedBug): Ma
   return { id, number, title, status, resolvedAt };
 };
 
-/** The bug of a flaky test: the one that is known as such, or one that was opened before it was known to be flaky. */
+/** Returns the bug of a flaky test: the one for its flakiness, or one that was opened before it was known to be flaky. */
 async function selectOwn(
   sql: Tx,
   projectId: string,

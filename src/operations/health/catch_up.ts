@@ -6,10 +6,10 @@ import { type Database, isConflict, isDiskFull, isUnavailable, type Sql } from "
 
 type Begin = Database["begin"];
 
-/** A flood of uploads may leave more than this: then it is better to answer with what is counted so far. */
+/** Time limit of a reader: after a burst of uploads it is better to answer with what is counted so far. */
 const PATIENCE_MS = 5_000;
 
-/** Before reading what is remembered of a project's test cases. What cannot be counted keeps nobody from the rest. */
+/** Counts pending runs before the health of a project's test cases is read. A run that cannot be counted does not prevent reading. */
 export async function catchUp(sql: Sql, begin: Begin, projectId: string, patienceMs = PATIENCE_MS): Promise<void> {
   if (!(await selectHasPendingHealth(sql, projectId))) return;
   const until = performance.now() + patienceMs;

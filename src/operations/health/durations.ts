@@ -1,4 +1,4 @@
-/** Keeps what is known of how long test cases and tasks take on the default branch up to date with the runs that are counted. */
+/** Updates the usual durations of test cases and tasks on the default branch when runs are counted. */
 
 import type { CaseHealth, CountedRun } from "../../rules/health.ts";
 import { addPass, type ComparedWithUsual, slownessOf, TRACKED_MS, untrackedHistory } from "../../rules/slower.ts";

@@ -1,4 +1,4 @@
-/** A project that is watched: it is read once a second, and each reading goes to everyone who watches the project. */
+/** A watched project: it is read once a second for all subscribers. */
 
 import type { Database } from "../../database/connect.ts";
 import { notifyLeases } from "../../database/signals.ts";
@@ -41,7 +41,7 @@ type Project = {
 
 export type WatchedProject = {
   watch(executionId: string | undefined, onKeys: Watcher["onKeys"]): LiveWatch;
-  /** Reads until nobody watches any more, and then calls `onEnd`. Call it once, after the first watch. */
+  /** Reads as long as there are watchers, and then calls `onEnd`. Call it once, after the first watch. */
   follow(onEnd: () => void): Promise<void>;
 };
 

@@ -19,7 +19,7 @@ export type LiveStates = {
   has(id: string): boolean;
   ids(): string[];
   all(): LiveState[];
-  /** Takes what was read, and forgets what is not shown any more. */
+  /** Updates the states, and drops executions that are no longer shown. */
   update(rows: LiveRows, shown: Shown): void;
 };
 

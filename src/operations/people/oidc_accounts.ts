@@ -134,7 +134,7 @@ async function admitToOnlyTeam(sql: Tx, accountId: string, address: string): Pro
   await addMember(sql, member, { accountId, name: address }, "single sign-on");
 }
 
-/** Signs in whom the provider has vouched for. An invitation of a known account is left for it to accept. */
+/** Signs in a person verified by the provider. A known account must accept an invitation itself. */
 export async function logInWithOidc(
   { begin }: Pick<Database, "begin">,
   policy: OidcPolicy,

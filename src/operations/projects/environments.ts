@@ -111,7 +111,7 @@ export async function removeVariable(sql: Tx, { teamId, environmentId }: Environ
   if (!(await deleteVariable(sql, teamId, environmentId, name))) refuseAbsent();
 }
 
-/** A JSON object of names, or the text of a .env file, whose values are all secret. Refuses what it cannot read, unquoted. */
+/** Reads a JSON object of names, or the text of a .env file, whose values are all secret. Refuses invalid input without quoting it. */
 export function readVariables(text: string, contentType: string): Map<string, GivenVariable> {
   // Secrets cannot be read back: a request that has lost its body must not delete them.
   if (text.trim() === "") refuse(`Cannot read the body: it is empty; {} removes all variables`);

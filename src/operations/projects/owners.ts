@@ -28,7 +28,7 @@ type ReadFile = ParsedOwners & { ownersOf: (one: OwnedCase, steps?: Steps) => Ow
 const MAX_READ_FILES = 20;
 const readFiles = new Map<string, ReadFile>();
 
-/** Files are read once: every upload with new test cases asks for that of its project. */
+/** Parsed files are cached, because every upload with new test cases needs that of its project. */
 function readFile({ digest, content, syntax }: Pick<OwnersFileRow, "digest" | "content" | "syntax">): ReadFile {
   let read = readFiles.get(digest);
   if (!read) {
@@ -104,7 +104,7 @@ const MAX_STEPS = 200_000_000;
 /** Steps after which others get their turn, some ten milliseconds. */
 const STEPS_PER_TURN = 1_000_000;
 
-/** Adds to `found` whose each case is; answers whether that is known of all: a file may take too many steps. */
+/** Adds the owners of each case to `found`; returns whether all are known, because a file may take too many steps. */
 async function findOwners(
   { ownersOf }: ReadFile,
   cases: readonly OwnedCase[],
@@ -222,7 +222,7 @@ export async function readOwnership(sql: Sql, projectId: string): Promise<((file
   return (path) => ownersOf({ suite: "", file: path })?.owners ?? [];
 }
 
-/** The stored file, what could not be read of it, and how many test cases it leaves without an owner. */
+/** Returns the stored file, its unreadable lines, and the number of test cases without an owner. */
 export async function readOwners(sql: Sql, projectId: string): Promise<OwnersFile> {
   const [file, counts] = await Promise.all([selectOwnersFile(sql, projectId), countOwned(sql, projectId)]);
   if (!file)

@@ -40,7 +40,7 @@ const SUITES: Suite[] = [
   },
 ];
 
-/** The same numbers each time, so that everybody sees the same story. */
+/** Returns the same numbers each time, so that sample data is always the same. */
 function createRandom(seed: number): () => number {
   let state = seed;
   return () => {

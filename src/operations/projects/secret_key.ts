@@ -54,7 +54,7 @@ function requireOpens(sealed: readonly SealedWith[], keyNames: readonly string[]
     );
 }
 
-/** Tells what to do when the key is lost and nothing is sealed with it. */
+/** Instructions for a lost key with which nothing is sealed. */
 const LOST = `; if the key is lost, stop all servers and run "${OPERATOR_COMMAND} admin forget-secret-key"`;
 
 /** Lets the next server that starts choose the key. Refuses while the database contains sealed values. */

@@ -244,7 +244,7 @@ testLinearity("reports", {
   "totals.ts": {
     countCase: null,
     countComment: (text) => countComment(createTally({}, "", null), text),
-    countStray: null,
+    countOutsideFailure: null,
     createTally: null,
     createTotals: null,
   },
