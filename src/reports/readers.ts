@@ -15,12 +15,14 @@ import { isGoJson, readGo } from "./go.ts";
 import { isGoText, readGoText } from "./go_text.ts";
 import { readJest } from "./jest.ts";
 import { isPlace, isRoot, readJunit } from "./junit.ts";
+import { isK6, readK6 } from "./k6.ts";
 import { isLibtest, readLibtest } from "./libtest.ts";
 import { readMocha } from "./mocha.ts";
 import { readMochawesome } from "./mochawesome.ts";
 import { isNative, readNative } from "./native.ts";
 import { readNewman } from "./newman.ts";
 import { readNunit } from "./nunit.ts";
+import { isOpenTestReporting, readOpenTestReporting } from "./open_test_reporting.ts";
 import { readPlaywright } from "./playwright.ts";
 import { readPytestJson } from "./pytest_json.ts";
 import { isPytestReportlog, readPytestReportlog } from "./pytest_reportlog.ts";
@@ -242,6 +244,18 @@ export const READERS: Reader[] = [
     title: "SonarQube's generic test execution",
     recognise: ({ root }) => root === "testExecutions" || root === "unitTest",
     read: (source) => readXml(source, { whole: "testCase", read: (parts) => readSonar([...parts][0]!.root) }),
+  },
+  {
+    name: "open_test_reporting",
+    title: "Open Test Reporting",
+    recognise: ({ root, text }) => root !== null && isOpenTestReporting(root, text.slice(0, 5_000)),
+    read: (source) => readXml(source, wholly(readOpenTestReporting)),
+  },
+  {
+    name: "k6",
+    title: "a summary of k6",
+    recognise: ({ json }) => isK6(json),
+    read: (source) => readK6(needJson(source)),
   },
   {
     name: "subunit",

@@ -62,6 +62,10 @@ describe("what is not a test report is refused by what it is", () => {
     ["it is plain text, not a test report", "all tests passed"],
     ["it is binary data, not a test report", "\0\x01\x02"],
     ["it is a zip archive, not a test report", "PK\x03\x04..."],
+    [
+      "it is a Playwright blob report (npx playwright merge-reports --reporter=json converts it), not a test report",
+      `PK\x03\x04${"\0".repeat(26)}resources/${"1a".repeat(20)}.md`,
+    ],
     ["it is a PDF document, not a test report", "%PDF-1.7"],
     ["it is a PNG image, not a test report", new Uint8Array([0x89, 0x50, 0x4e, 0x47])],
     ["it is an HTML page, not a test report", "<!DOCTYPE html><title>502</title>"],
@@ -143,7 +147,7 @@ describe("format", () => {
 
   test.each(["pdf", "toString", "", "lcov"])("%p is not a known one", (format) => {
     expect(refusal(JUNIT, format)).toBe(
-      `Cannot read "format": expected "allure", "assay", "behave", "boost", "catch2", "ctest", "ctrf", "cucumber", "cucumber_messages", "dart", "doctest", "go", "jest", "junit", "libtest", "mocha", "mochawesome", "newman", "nunit", "playwright", "pytest_json", "pytest_reportlog", "robot", "rspec", "sonar", "subunit", "swift_testing", "tap", "teamcity", "testng", "trx", "xcresult" or "xunit", got "${format}"`,
+      `Cannot read "format": expected "allure", "assay", "behave", "boost", "catch2", "ctest", "ctrf", "cucumber", "cucumber_messages", "dart", "doctest", "go", "jest", "junit", "k6", "libtest", "mocha", "mochawesome", "newman", "nunit", "open_test_reporting", "playwright", "pytest_json", "pytest_reportlog", "robot", "rspec", "sonar", "subunit", "swift_testing", "tap", "teamcity", "testng", "trx", "xcresult" or "xunit", got "${format}"`,
     );
   });
 });

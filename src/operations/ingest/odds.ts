@@ -1,16 +1,11 @@
 /** Puts together what the odds of the failures of runs are weighed by. */
 
 import { isFromOutside } from "../../rules/outside.ts";
-import {
-  CONSTANTS,
-  type FailedRun,
-  type FailedTestFacts,
-  type Inheritance,
-  type Sightings,
-} from "../../rules/odds_facts.ts";
+import { CONSTANTS, type FailedRun, type FailedTestFacts, type Inheritance } from "../../rules/odds_facts.ts";
 import { type Rate, readRates } from "../../rules/flaky_rates.ts";
 import { byPlace, type PastRun, toLineRuns, toOtherRuns, toPastRun } from "./odds_runs.ts";
 import { weighPast } from "./past_failures.ts";
+import { toSightings } from "./sightings.ts";
 import type { Tx } from "../../database/connect.ts";
 import type { JudgedRun } from "../../store/failures.ts";
 import {
@@ -197,7 +192,10 @@ function toFacts(own: Asking, known: Known): OddsFacts {
     run: {
       tests: place.tests,
       failures,
-      sightings: toSightings(own, known),
+      sightings: toSightings(own, {
+        ...known,
+        isOfChange: (runId, testCase) => isOfChange(known, { runId, testCase }),
+      }),
       onHost: place.host === null ? null : { runs: place.hostRuns, disturbed: place.hostDisturbed },
     },
     disturbed: (place.disturbed + CONSTANTS.unrestA) / (place.builds + CONSTANTS.unrestB),
@@ -239,6 +237,11 @@ type LineFacts = {
   missing: ReadonlySet<string>;
 };
 type RunCase = { runId: string; testCase: number };
+
+function isOfChange({ states }: Known, one: RunCase): boolean {
+  const state = states.get(keyOf(one));
+  return state !== undefined && !state.isOfMany && ["change", "inherited"].includes(state.explained ?? "");
+}
 
 const keyOf = ({ runId, testCase }: RunCase) => `${runId} ${testCase}`;
 
@@ -288,37 +291,4 @@ function createLine({ ofLine, ofMine, asked, siblings, isBaseNamed, failed, miss
       };
     },
   };
-}
-
-function toSightings({ id, executionId, outside }: Asking, { sightings, states, incidents }: Known) {
-  const results = outside.reduce((sum, { tests }) => sum + tests, 0);
-  const found = outside
-    .flatMap(({ id }) => sightings.get(id) ?? [])
-    .map(({ runId, cause, hits, testCases }) => {
-      // As `selectSightings` has it.
-      const isTheirs = (testCase: number) => {
-        const state = states.get(keyOf({ runId, testCase }));
-        return state !== undefined && !state.isOfMany && ["change", "inherited"].includes(state.explained ?? "");
-      };
-      return { cause, hits: testCases ? new Set(testCases.filter((testCase) => !isTheirs(testCase))).size : hits };
-    });
-  // What another task of the build was struck by.
-  const beside = incidents.filter((one) => one.executionId === executionId && one.runId !== id);
-  const seen = [...found, ...beside].filter(({ hits }) => hits > 0);
-  return new Map(
-    [...Map.groupBy(seen, ({ cause }) => cause)].map(([cause, own]): [string, Sightings] => {
-      const here = beside.filter((one) => one.cause === cause);
-      return [
-        cause,
-        {
-          hits: own.reduce((sum, one) => sum + one.hits, 0),
-          results: results + here.reduce((sum, { tests }) => sum + tests, 0),
-          isSpread:
-            here.length > 0 ||
-            own.filter(({ hits }) => hits >= SPREAD).length >= 2 ||
-            own.some(({ hits }) => hits >= 2 * SPREAD),
-        },
-      ];
-    }),
-  );
 }
