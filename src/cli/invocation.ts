@@ -53,7 +53,9 @@ export type Invocation = Io & {
   say(message: string): void;
 };
 
-/** Returns the path of a file, as it was given if that leads there from the directory of the process: so messages name it as its user does. */
+/**
+ * Returns the path of a file as given, if that leads there from the directory of the process, so that messages name it as the user does.
+ */
 export function locate({ directory }: Pick<Invocation, "directory">, file: string): string {
   const path = resolve(directory, file);
   return path === resolve(file) ? file : path;

@@ -13,7 +13,7 @@ export type BegunComment = {
   since: string | null;
 };
 
-/** An expression: the first execution of the same commit in the same pull request; the execution itself if it has no commit or was deleted. */
+/** An expression: the first execution of the same commit in the same pull request, or the execution itself if that does not exist. */
 const firstOfCommit = (sql: Sql, projectId: string, id: Fragment): Fragment => sql`coalesce((
   select first.id from execution e join execution first on first.project_id = e.project_id
     and lower(first.commit) = lower(e.commit) and first.pull_request = e.pull_request
