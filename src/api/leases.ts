@@ -1,4 +1,4 @@
-/** What runners ask for: tasks to run, and to be rid of them; and what tasks have printed. */
+/** Endpoints of runners: take and return tasks, and send the output of tasks. */
 
 import { absent, fail } from "../http/problem.ts";
 import { endByInfrastructure, endStopped, endUnopened } from "../operations/executions/lease_ends.ts";
@@ -30,20 +30,20 @@ import { selectIsUnwatched } from "../store/live.ts";
 import { countRunners } from "../store/runners.ts";
 import { selectRunId } from "../store/test_runs.ts";
 
-/** Of what a task printed at the end goes into its failure. */
-const OUTPUT_TAIL = 16_384;
+/** Length of the end of a task's output that is stored with its failure. */
+const MAX_OUTPUT_LENGTH = 16_384;
 
-/** How often a call looks in the queue behind tasks whose variables do not open. */
+/** Maximum number of times that a call searches the queue past tasks whose variables cannot be decrypted. */
 const MAX_LOOKS = 20;
 
 /** Whoever reads a log reads on within this time, or does not wait for more. */
 const LOG_WATCHED_SECONDS = 30;
 
 /** Of a log, in one answer. */
-const FEW_PARTS = 32;
-const MOST_PARTS = 100_000;
+const MAX_TEXT_PARTS = 32;
+const MAX_JSON_PARTS = 100_000;
 
-/** Its runner was told to end it, for another reason than its time. */
+/** Whether its runner must stop it for a reason other than its timeout. */
 const isStopped = ({ stopReason, overtime }: HeldLease) => stopReason !== null && !overtime;
 
 export const leases: Route[] = [
@@ -100,7 +100,7 @@ export const leases: Route[] = [
       try {
         let synced = await sync(body);
         const before = synced.isWatched;
-        // Who looks at what it holds does not wait as long as the runner would.
+        // While someone watches the tasks, a call waits no longer than the polling interval.
         const longest = before ? pollIntervalSeconds({ ...budget, ...synced }) : waitSeconds;
         const until = performance.now() + Math.min(waitSeconds, longest) * 1000;
         const ids = held.map(({ id }) => id);
@@ -116,7 +116,7 @@ export const leases: Route[] = [
           if (await selectHasNews(sql, projectId, asker, looking))
             synced = await sync({ ...body, held: ids.map((id) => ({ id })), returned: [], waitSeconds: 0 });
         }
-        // Since the first look the key may have been revoked, and others may have come.
+        // Since the first check the key may have been revoked, and further runners may have registered.
         const runners = waited ? await transact((sql) => countRunners(sql, projectId)) : synced.runners;
         const answer = {
           leases: [],
@@ -155,7 +155,7 @@ export const leases: Route[] = [
       const failure = {
         exitCode: exitCode || undefined,
         message,
-        output: body.log ? toStorable(body.log.text).slice(-OUTPUT_TAIL).toWellFormed() : null,
+        output: body.log ? toStorable(body.log.text).slice(-MAX_OUTPUT_LENGTH).toWellFormed() : null,
       };
       const parameters = {
         execution_id: executionId,
@@ -168,7 +168,7 @@ export const leases: Route[] = [
         complete: false,
         ...(known.probe ? { untrusted: true } : {}),
       };
-      // Once it is to be ended it stays so: then it is no failure, whose name would stand among the test cases.
+      // A lease that must stop is no failure, which would otherwise be shown among the test cases.
       const isFailed = !isStopped(known) && !body.infrastructure;
       const prepared = prepareReport(projectId, emptyReport("runner"), parameters, `lease ${leaseId}`, failure);
       const numbers = isFailed ? await resolveReport(sql, transact, projectId, prepared, parameters) : [];
@@ -293,7 +293,13 @@ export const leases: Route[] = [
         if (wantsText) return plainText(200, "");
         return { leaseId: null, offset: 0, text: "", nextOffset: 0, ended: false };
       }
-      const parts = await selectLogParts(sql, projectId, lease.id, query.offset, wantsText ? MOST_PARTS : FEW_PARTS);
+      const parts = await selectLogParts(
+        sql,
+        projectId,
+        lease.id,
+        query.offset,
+        wantsText ? MAX_TEXT_PARTS : MAX_JSON_PARTS,
+      );
       const { offset, nextOffset, text } = joinLog(parts, query.offset);
       if (wantsText) return plainText(200, text);
       return { leaseId: lease.id, offset, text, nextOffset, ended: lease.isOver && nextOffset >= lease.logBytes };

@@ -29,7 +29,7 @@ function read(
   { body, services }: Pick<Context<unknown, unknown, ReceivedUpload>, "body" | "services">,
   parameters: UploadParameters,
 ): Report {
-  // A runner that says that it failed makes a failure of a report that holds nothing.
+  // If the runner reports a failure, a report without results counts as failed.
   const hasFailed = (parameters.exit_code ?? 0) !== 0;
   const mayBeEmpty = parameters.failure !== undefined ? "absent" : parameters.allow_empty || hasFailed;
   let report: Report;
@@ -47,8 +47,8 @@ function read(
 }
 
 /**
- * When the run was completed, where the client has said so: in a parameter or in the body of our own. What other reports
- * say is the clock of whoever ran the tests.
+ * Returns when the run was completed, if the client states it in a parameter or in a report of our own format. Times in other reports
+ * depend on the clock of the machine that ran the tests.
  */
 function completionOf(parameters: UploadParameters, { format, completedAt }: Report): string | undefined {
   const stated = format === "assay" ? completedAt : null;
@@ -64,8 +64,8 @@ function completionOf(parameters: UploadParameters, { format, completedAt }: Rep
 }
 
 /**
- * The lease says which execution, task and shard it is; who says so as well says the same. `only`: of a rerun of what failed,
- * or of a probe, the test cases that it was asked for. `testedCommit`: what its runner has found checked out.
+ * Resolves a lease to its execution, task and shard; parameters that name them must agree. `only` are the test cases of a rerun of
+ * failures, or of a probe. `testedCommit` is the commit that the runner checked out.
  */
 async function ofLease(
   sql: Sql,
@@ -106,7 +106,7 @@ async function ofLease(
     parameters;
   return {
     testedCommit: commit,
-    // Where it comes from is the execution's to say, and when it was run is known.
+    // The execution determines the origin, and the time of the run is known.
     parameters: {
       ...{ format, exit_code, allow_empty, complete, attachments, host, system, image, repository_root },
       ...{ gate: parameters.gate, gate_missing: parameters.gate_missing, gate_dry_run: parameters.gate_dry_run },

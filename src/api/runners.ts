@@ -1,4 +1,4 @@
-/** Who runs tasks: runners register, are paused and resumed, and are listed. */
+/** Endpoints for runners: register, pause, resume and list them. */
 
 import { absent } from "../http/problem.ts";
 import { registerRunner } from "../operations/people/keys.ts";

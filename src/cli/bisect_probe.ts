@@ -45,10 +45,10 @@ export type Prober = {
 
 /** The number of unused work trees to keep: a commit that is probed again need not be prepared again. */
 const KEPT_TREES = 4;
-/** By this variable the processes of a probe are known. */
+/** The environment variable by which the processes of a probe are recognised. */
 const PROBE_VARIABLE = "ASSAY_PROBE_ID";
 const MAX_OUTPUT_BYTES = 65_536;
-/** As of git bisect, and of shells where there is no such command. */
+/** Exit codes without a result: 125 of git bisect, and 126 and 127 of shells that cannot run the command. */
 const NO_RESULT_CODES = [125, 126, 127];
 
 export async function createProber(options: ProberOptions): Promise<Prober> {
@@ -148,7 +148,7 @@ async function runIn(
         onOutput(bytes);
       },
     });
-    // The exit code of a command that was ended says nothing.
+    // The exit code of a stopped command has no meaning.
     stop.throwIfAborted();
     return exitCode;
   } finally {

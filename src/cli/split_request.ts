@@ -29,7 +29,7 @@ type SplitRequest = {
   patienceMs: number;
 };
 
-/** As the server answers it; what newer servers add is passed over. */
+/** The answer of the server. Fields of newer servers are ignored. */
 export const planAnswer = v.object({
   files: v.array(v.string()),
   timings: v.record(v.string(), v.number()),
@@ -52,12 +52,12 @@ export function readAs<Schema extends v.GenericSchema>(
   }
 }
 
-/** A server that is started again is back before this is over. */
+/** A server that restarts is back within this time. */
 export const SPLIT_PATIENCE_MS = 15_000;
 const WAITS = [1 / 15, 4 / 15, 10 / 15];
 /** The shards of a build ask at the same moment, and may be over the rate limit, whose window is a minute. */
 const RATE_LIMIT_MS = 130_000;
-/** For one try: who wants to split by hash where the server is away wants to know soon. */
+/** Timeout of one attempt. It is short, because a client that falls back to splitting by hash should do so soon. */
 const TIMEOUT_MS = 15_000;
 
 const toSplitPatience = (patienceMs: number): Patience => ({
@@ -165,7 +165,7 @@ export async function askRunnerForPlan(
 
 const batchAnswer = v.object({ files: v.array(v.string()), left: v.number() });
 
-/** In a task of a runner the runner asks, which has the key. */
+/** Requests a batch. In a task of a runner the runner sends the request, because it has the key. */
 export async function askBatch(wish: SplitRequest, holder: string, files: readonly string[], invocation: KeySource) {
   const { shard, task } = wish;
   const failing = `Cannot get the next files of "${task}"`;

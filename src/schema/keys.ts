@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { described, integer, text, time, uuid } from "./fields.ts";
 import { listPage, pageQuery } from "./page.ts";
 
-/** What a named key may do. `read`: every GET; `upload`: read and report; `run`: upload and run tasks; `triage`: read and triage. */
+/** The scopes of named keys. `read`: every GET; `upload`: read and report; `run`: upload and run tasks; `triage`: read and triage. */
 const SCOPES = ["read", "upload", "run", "triage"] as const;
 export type NamedScope = (typeof SCOPES)[number];
 /** `runner`: of one runner, for its tasks and their reports. */

@@ -7,7 +7,7 @@ import { taskLabel } from "./planned_tasks.ts";
 import { caseNames } from "./case_ref.ts";
 import { count, described, distinct, executionId, integer, machineNames, slug, text, time, uuid } from "./fields.ts";
 
-/** Of a log, in one call; in UTF-16 units, which no text has more of than bytes. */
+/** Maximum length of a log part in one call, in UTF-16 units; a text has at most as many of them as bytes. */
 const MAX_LOG_PART = 262_144;
 /** How many leases a runner may hold. */
 const MAX_HELD = 256;
@@ -285,6 +285,6 @@ export const leaseEnd = v.strictObject({
 export type MissingRunner = {
   cause: "none_online" | "all_paused" | "no_task" | "no_labels" | "no_probes";
   taskSlug: string;
-  /** Which a runner must have. */
+  /** Labels that a runner must have. */
   labels: string[];
 };

@@ -1,4 +1,4 @@
-/** What the product refuses, whoever asks: a request is told so in HTTP's words, anybody else by the error itself. */
+/** Refusals of operations, independent of HTTP. request/execute.ts translates them into answers. */
 
 /**
  * `absent`: there is no such thing, or it is not the caller's; `invalid`: what is asked for makes no sense; `revoked`: the

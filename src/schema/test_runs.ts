@@ -1,4 +1,4 @@
-/** Test runs and their case results: what an upload takes, what the lists answer. */
+/** Test runs and their case results: parameters of uploads, and answers of lists. */
 
 import * as v from "valibot";
 import {

@@ -55,7 +55,7 @@ export const selectOpenBugsOfCase = (sql: Sql, projectId: string, testCaseId: st
     and ${isLiveBug(sql, sql`b`)}
   order by b.number desc limit ${limit}`;
 
-/** Those of the test cases that are known to be flaky. */
+/** Returns the test cases that are known to be flaky. */
 export const selectFlakyCases = async (
   sql: Sql,
   projectId: string,

@@ -7,7 +7,7 @@ import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/conne
 
 export const fingerprintText = (sql: Sql) => sql`'v' || f.version || ':' || replace(f.digest::text, '-', '')`;
 
-/** What says most of a bug first: what its failures say, then what they are, then where they happen. */
+/** Orders the fingerprints `f` of a bug, the most specific kind first. */
 export const telling = (sql: Sql) => sql`
   array_position(array['message', 'outage', 'infrastructure', 'flaky', 'automation', 'case'], f.kind), f.created_at, f.digest`;
 
@@ -30,7 +30,7 @@ export type OldMark = MatchedBug & {
   frames: string[];
 };
 
-/** What bugs of these test cases are known by from before the fingerprints were of `version`; the newest bugs first. */
+/** Returns the fingerprints from versions before `version` of bugs that have these test cases, newest bugs first. */
 export const selectOldMarks = (sql: Sql, projectId: string, testCases: readonly number[], version: number) =>
   sql<OldMark[]>`
   select k.test_case as "testCase", f.exception_type as "exceptionType", f.message, to_json(f.frames) as frames,
@@ -42,7 +42,7 @@ export const selectOldMarks = (sql: Sql, projectId: string, testCases: readonly 
     and f.kind = 'message' and f.version < ${version}::int
   order by b.number desc`;
 
-/** Of each test case the newest bug that failures have opened and that is of no other case. */
+/** Returns for each test case the newest bug that was opened by failures and has no other test case. */
 export const selectOwnBugs = (sql: Sql, projectId: string, testCases: readonly number[]) =>
   sql<(MatchedBug & { testCase: number })[]>`
   select distinct on (k.test_case) k.test_case as "testCase", ${knownColumns(sql)}
@@ -60,7 +60,7 @@ export const selectOwnBugs = (sql: Sql, projectId: string, testCases: readonly n
 
 export type BugMark = { bugId: string; fingerprint: Fingerprint; now: string };
 
-/** What is known by one of them already stays with its bug. */
+/** A fingerprint that another bug already has stays with that bug. */
 export async function insertFingerprints(
   sql: Tx,
   projectId: string,

@@ -75,8 +75,8 @@ export async function insertOccurrences(sql: Tx, projectId: string, occurrences:
 }
 
 /**
- * A run says something else of its failures than it did: they are taken out of their bugs, and bugs that it had opened, and
- * nobody has touched since, are gone.
+ * Removes the failures of a run from their bugs, because the run now says something else of them, and deletes bugs that it had opened if
+ * they were not changed since.
  */
 export async function withdrawOccurrences(
   sql: Tx,
@@ -161,7 +161,7 @@ export type TrackedFailure = Failure & {
   /** It failed for a cause outside of the code. */
   isIncident: boolean;
   isQuarantined: boolean;
-  /** Nothing explains it clearly: alone it opens no bug. */
+  /** Whether it is unclear: alone it opens no bug. */
   isUnclear: boolean;
   /** The infrastructure rule that it matches. */
   ruleId: string | null;
@@ -169,7 +169,7 @@ export type TrackedFailure = Failure & {
   ruleUrl: string | null;
 };
 
-/** The failed cases of runs with what they tell, by run and test case; of each run at most its `limit`. */
+/** Returns the failed cases of runs with their texts, by run and test case; at most `limit` per run. */
 export const selectRunFailures = (sql: Sql, projectId: string, runs: readonly { id: string; limit: number }[]) => sql<
   (TrackedFailure & { runId: string })[]
 >`

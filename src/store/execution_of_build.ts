@@ -8,8 +8,8 @@ import { isLiveBug, agreesWithBuild } from "./predicates.ts";
 import { type ExecutionRow, executionColumns, type LockedExecution } from "./executions.ts";
 
 /**
- * A build as its CI names it. Its execution is the one with the key that agrees with commit and branch wherever both sides
- * know them; of several the one that agrees in most, then the newest.
+ * A build as its CI identifies it. Its execution is the one with the key that agrees with commit and branch where both are known; of
+ * several the one that agrees in most fields, then the newest.
  */
 export type BuildName = {
   key: string;
@@ -22,12 +22,12 @@ export type BuildName = {
 
 /** The key of an execution that ended so long ago is free again. */
 const KEY_DAYS = 7;
-/** How many executions of one key are looked through. */
-const NAMESAKES = 200;
+/** Maximum number of executions of one key that are searched. */
+const MAX_NAMESAKES = 200;
 
 type GivenBuild = { key: Given; branch: Given; commit: Given; untrusted: Given; now: Given };
 
-/** Which have the key and are not too old at `now`. */
+/** Selects executions that have the key and are recent enough at `now`. */
 const haveKey = (
   sql: Sql,
   projectId: Given,
@@ -35,7 +35,7 @@ const haveKey = (
 ) => sql`
   project_id = ${projectId} and key = ${key} and id in (
     select id from execution where project_id = ${projectId} and key = ${key} and untrusted = ${untrusted}::boolean
-    order by id desc limit ${NAMESAKES})
+    order by id desc limit ${MAX_NAMESAKES})
   and (completed_at is null or completed_at > ${now}::timestamptz - ${KEY_DAYS} * interval '1 day')`;
 
 /** The newest execution that has the key, as JSON; null without a key. */
@@ -75,7 +75,7 @@ const lockOfBuild = (
 ): Fragment =>
   sql`${ofBuild(sql, projectId, { key, branch: queueRef ?? branch, commit, untrusted: String(untrusted), now: now.toISOString() })} for update`;
 
-/** What an upload says of its execution; neither id nor key: it is one of its own. */
+/** The fields of an upload that determine its execution. Without id and key, the upload gets an execution of its own. */
 export type ExecutionQuery = {
   /** The id that the execution gets if it is new. */
   freshId: string;
@@ -93,7 +93,7 @@ export type ExecutionQuery = {
   now: Date;
 };
 
-/** What an upload belongs to. */
+/** The execution that an upload belongs to, and facts about its project. */
 export type ExecutionMatch = {
   freshId: string;
   /** Locked; undefined: it is to be inserted. */
@@ -102,10 +102,10 @@ export type ExecutionMatch = {
   isGone: boolean;
   /** The upload does not name its commit, and several executions agree with it. */
   isUnclear: boolean;
-  /** Of what is to be inserted: the newest other build with its key, and what it is to be compared with. */
+  /** The newest other build with the same key, if the execution is new. */
   namesake: Pick<ExecutionRow, "branch" | "commit"> | null;
   baselineId: string | null;
-  /** Of the project. */
+  /** The default branch of the project. */
   defaultBranch: string;
   timeoutMinutes: number;
   /** Whether a run may resolve a bug. */
@@ -114,7 +114,7 @@ export type ExecutionMatch = {
   mayHaveRedTasks: boolean;
 };
 
-/** Of a left join. */
+/** A locked execution from a left join: all fields are null if there is none. */
 type LockedRow = { [Name in keyof Omit<LockedExecution, "defaultBranch">]: LockedExecution[Name] | null } & Pick<
   LockedExecution,
   "defaultBranch"
@@ -207,8 +207,8 @@ const MATCH = composeMatch(false);
 const MATCH_WITH_BASE = composeMatch(true);
 
 /**
- * All that reports meet when they arrive, in one round trip: the execution of each with its id or key, see `BuildName`, and what
- * it takes to insert one. The transaction holds the locks of their keys. The answers are in any order.
+ * Loads what reports need when they arrive, in one round trip: the execution of each by its id or key, see `BuildName`, and the data to
+ * insert one. The transaction holds the locks of their keys. The rows are in any order.
  */
 export async function matchExecutions(
   sql: Tx,
@@ -219,7 +219,7 @@ export async function matchExecutions(
     project: projectId,
     freshIds: toTextArray(queries.map(({ freshId }) => freshId)),
     ids: toTextArray(queries.map(({ id }) => id)),
-    // An id says all.
+    // An id is sufficient.
     keys: toTextArray(queries.map(({ id, key }) => (id === null ? key : null))),
     branches: toTextArray(queries.map(({ branch, queueRef }) => queueRef ?? branch)),
     pullRequests: toTextArray(queries.map(({ pullRequest }) => pullRequest)),
@@ -254,8 +254,8 @@ export const lockExecutionOfBuild = async (
   return execution;
 };
 
-/** Who holds it is the only one who begins an execution with this key. */
+/** The holder of this lock is the only one that can begin an execution with the key. */
 export const lockOfKey = (projectId: string, key: string): AdvisoryLock => ["execution", `${projectId} ${key}`];
 
-/** Until the end of the transaction nobody else begins an execution with this key. */
+/** Locks the key until the end of the transaction, so that no other execution with it begins. */
 export const lockExecutionKey = (sql: Tx, projectId: string, key: string) => takeLock(sql, lockOfKey(projectId, key));

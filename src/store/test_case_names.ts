@@ -9,7 +9,7 @@ import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "..
 import { takeLock } from "../database/locks.ts";
 import { agreesWithBuild, isInCatalogue, isTrustedBuild } from "./predicates.ts";
 
-/** `identity` is 32 hexadecimal digits; `ownerList` is what the ownership file gives it. */
+/** `identity` is 32 hexadecimal digits; `ownerList` is the list of owners by the ownership file. */
 export type NewTestCase = PlacedCase & { identity: string; ownerList: string | null };
 
 type State = {
@@ -27,21 +27,21 @@ type KnownTestCases = State & {
 /** Test cases of a project by their identities, as the database tells them. */
 type Dictionary = State & { identities: Buffer | null; numbers: Buffer | null };
 
-/** Looking up so many one by one costs more than reading the whole dictionary, if it is not much larger. */
+/** From this number of look-ups on, reading the whole dictionary is cheaper, unless it is MAX_DICTIONARY_RATIO times larger. */
 export const MANY = 5_000;
-const MUCH_LARGER = 4;
+const MAX_DICTIONARY_RATIO = 4;
 
 export async function selectTestCaseNumbers(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
   const count = countOf(digests);
   if (count < MANY) return await lookUp(sql, projectId, digests);
   const [nothing] = await LOOK_UP(sql, { project: projectId, identities: "{}" });
   if (nothing!.last === 0) return find(nothing!, digests);
-  return await (nothing!.last <= MUCH_LARGER * count ? readDictionary : lookUp)(sql, projectId, digests);
+  return await (nothing!.last <= MAX_DICTIONARY_RATIO * count ? readDictionary : lookUp)(sql, projectId, digests);
 }
 
 const LOOK_UP = compose<"project" | "identities", Dictionary>((sql, given) => {
   const wanted = sql`unnest(${given("identities")}::uuid[]) as wanted (identity)`;
-  // An identity has an index of its own; that of the projects would have all of them read while the table is unknown.
+  // An identity has an index of its own. Without statistics the planner might use that of the project and read all its cases.
   const isOwn = sql`(project_id = ${given("project")}) is true`;
   const known = sql`
     select identity, number from ${wanted} join test_case using (identity) where ${isOwn}
@@ -68,7 +68,7 @@ const allOf = (sql: Sql, projectId: string): Fragment => sql`
   union all
   select identity, number from test_case_alias where project_id = ${projectId}`;
 
-/** One value instead of a row per case: at 100,000 cases the rows would cost more than the look-up. */
+/** Returns one value instead of a row per case: for 100,000 cases the rows would cost more than the look-up. */
 const dictionaryOf = (sql: Sql, projectId: Given, known: Fragment): Fragment => sql`
   select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
     (select coalesce(max(number), 0) from test_case
@@ -99,7 +99,7 @@ export const selectIdentities = async (
   return new Map(rows.map(({ number, identity }) => [number, identity]));
 };
 
-/** In a transaction that holds the lock: former places that are cases of their own from now on. */
+/** Deletes former identities that become cases of their own, in a transaction that holds the lock. */
 export const deleteAliases = (sql: Tx, projectId: string, identities: readonly string[]) => sql`
   delete from test_case_alias where project_id = ${projectId} and identity = any(${toTextArray(identities)}::uuid[])`;
 
@@ -107,10 +107,9 @@ export const deleteAliases = (sql: Tx, projectId: string, identities: readonly s
 export const lockTestCases = (sql: Tx, projectId: string) => takeLock(sql, ["naming", projectId]);
 
 /**
- * In a transaction that holds the lock: adds the cases that are not there, and answers the numbers of all in their
- * order; `last` tells whether somebody has added any since the cases were looked up. Where there are many, half of them
- * go in beside the transaction, through `pool`, and stay even if it fails: they are as good as any that have no results.
- * `untrusted`: they are added apart from the catalogue.
+ * Adds missing cases, in a transaction that holds the lock, and returns the numbers of all in their order. `last` shows whether cases were
+ * added since the look-up. If there are many, half of them are inserted through `pool` outside of the transaction, and stay even if it
+ * fails, like other cases without results. `untrusted`: they are added apart from the catalogue.
  */
 export async function insertTestCases(
   sql: Tx,
@@ -125,7 +124,7 @@ export async function insertTestCases(
   const numbers = added === last ? [] : (await selectTestCaseNumbers(sql, projectId, digestsOf())).numbers;
   const isFresh = (index: number) => (numbers[index] ?? null) === null;
   const fresh = cases.filter((_, index) => isFresh(index));
-  // The lower half, which is seen before the transaction commits: the highest number must not be until all are there.
+  // The lower half is visible before the transaction commits. The highest number must not be visible until all are.
   const aside = fresh.length < MANY || pool === sql ? 0 : fresh.length >> 1;
   const copies = await Promise.allSettled([
     copyTestCases(pool, projectId, taskSlug, fresh.slice(0, aside), added + 1),
@@ -179,7 +178,7 @@ async function copyTestCases(
   await ended;
 }
 
-/** Which execution results are for, as far as it is known. */
+/** The execution that results belong to, as far as it is known. */
 export type ExecutionReference = {
   id: string | null;
   key: string | null;
@@ -211,7 +210,7 @@ const casesOfExecution = (
     ) b, unnest(b.test_cases) as number
   )`;
 
-/** The numbers of the test cases that the run of a task has, if there is such a run by now. */
+/** Returns the numbers of the test cases that the run of a task has, if there is such a run. */
 export const selectNumbersOfExecution = async (
   sql: Tx,
   projectId: string,
@@ -223,13 +222,10 @@ export const selectNumbersOfExecution = async (
   return rows.map(({ number }) => number);
 };
 
-/** Looking up so many one by one costs more than going through all cases of the project. */
-const MANY_NAMES = 1_000;
+/** From this number of look-ups on, scanning all cases of the project is cheaper. */
+const MIN_NAMES_TO_SCAN = 1_000;
 
-/**
- * In a transaction: the cases of a task that have the suite and the name of one of `cases`, unless the run of `execution`
- * has them.
- */
+/** Returns the cases of a task that have the suite and the name of one of `cases`, without those that the run of `execution` has. */
 export async function selectNamesakes(
   sql: Tx,
   projectId: string,
@@ -243,8 +239,8 @@ export async function selectNamesakes(
     ) as wanted (suite, name)) wanted`;
   const isWanted = sql`
     c.project_id = ${projectId} and ${isInCatalogue(sql, sql`c`)} and c.task_slug = ${taskSlug} and c.suite = wanted.suite and c.name = wanted.name`;
-  const isFew = cases.length < MANY_NAMES;
-  // After a first upload the planner does not know yet how many cases there are, and would go through all of them for each.
+  const isFew = cases.length < MIN_NAMES_TO_SCAN;
+  // After a first upload there are no statistics, and the planner would scan all cases for each one.
   if (!isFew) await sql`set local enable_nestloop = off`;
   const namesakes = await sql<KnownTestCase[]>`
   -- What the run has already is read once, each step from what the last one has found: as joins these would be left to the
@@ -288,7 +284,7 @@ export const selectTestCasesByIdentity = async (
   return new Map(rows.map(({ identity, ...one }) => [identity, one]));
 };
 
-/** In a transaction that holds the lock: further identities of known cases, unless they are taken. */
+/** Inserts further identities of known cases, unless they are taken, in a transaction that holds the lock. */
 export const insertAliases = (
   sql: Tx,
   projectId: string,

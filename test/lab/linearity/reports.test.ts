@@ -244,7 +244,7 @@ testLinearity("reports", {
     ...{ noteUnit: null, takeUnitTime: null },
     countCase: null,
     countComment: (text) => countComment(createTally({}, "", null), text),
-    countStray: null,
+    countOutsideFailure: null,
     createTally: null,
     createTotals: null,
   },
