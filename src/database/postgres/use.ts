@@ -1,6 +1,4 @@
-/**
- * Records and locks the use of a cluster. The pid of its server is not sufficient, because processes in another container do not see it.
- */
+/** Records and locks the use of a cluster. The pid of its server is not sufficient: processes in another container do not see it. */
 import {
   closeSync,
   existsSync,
