@@ -24,11 +24,11 @@ export type CheckedRequest = {
   query: unknown;
   body: unknown;
   wantsText: boolean;
-  /** A list is to be answered as comma-separated values. */
+  /** Whether the page of a list is requested as comma-separated values. */
   wantsCsv?: boolean;
-  /** Of a request for a file. */
+  /** The Range headers of a request for a file. */
   range?: RangeHeaders | undefined;
-  /** How far a client has come in a stream of events, as it says. */
+  /** The Last-Event-ID header: the last event of the stream that the client has received. */
   lastEventId?: string | null;
   idempotencyKey: string | null;
   /** The digest of the whole request; present only with an Idempotency-Key. */

@@ -109,13 +109,13 @@ export type UploadReceiving = {
   facts: UploadFacts;
   /** Takes the attachments out of a form. */
   filter: BodyFilter | undefined;
-  /** What it has taken. */
+  /** The attachments that the filter has taken out. */
   attachments: ReceivedAttachments;
 };
 
 /**
- * `grow` is asked before bytes are kept; `facts` are told what comes. Fails with VALIDATION_ERROR on a wrong query, or a
- * body that does not arrive.
+ * Receives the body of an upload. `grow` is called before bytes are kept, and `facts` count the bytes. Fails with VALIDATION_ERROR for an
+ * invalid query or an incomplete body.
  */
 export async function receiveUpload(
   request: Request,

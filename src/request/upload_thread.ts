@@ -38,19 +38,19 @@ export type ToThread =
   /** `shared` is read and written by both: see EXPIRED and BEATS. */
   | { id: number; route: string; request: UploadRequest; shared: Int32Array };
 
-/** The element that is 1 as soon as nobody waits for the answer. */
+/** The element that is 1 once the client no longer waits for the response. */
 export const EXPIRED = 0;
 /** The element that the thread increments every BEAT_MS, unless something keeps it from doing so. */
 export const BEATS = 1;
 export const BEAT_MS = 200;
-/** A thread without a beat for so long computes. */
+/** A thread that has not incremented BEATS for this time is busy with a computation. */
 const STUCK_MS = 1_000;
 
 type Outcome =
   | { reply: Pick<Reply, "status" | "body" | "type" | "headers"> }
   | { problem: { code: ErrorCode; message: string; headers: Record<string, string> } }
   | { failure: { name: string; message: string; code: unknown; stack: string | undefined } };
-/** What a job has told the counters of attachments. */
+/** The changes of the attachment counters by one job. */
 export type CountedAttachments = { storedBytes: number; failures: number };
 export type FromThread = {
   id: number;
@@ -69,10 +69,13 @@ type Job = {
   reject: (error: unknown) => void;
 };
 
-/** They move to the thread instead of being copied. */
+/** Returns the buffers of the body, to transfer them to the thread instead of copying them. */
 const buffersOf = ({ blocks }: SentUpload): ArrayBuffer[] => blocks.map(({ buffer }) => buffer);
 
-/** `entry` is the thread's program. One job at a time, because each may take hundreds of megabytes; the others wait in turn, the callers by turns. */
+/**
+ * Creates a thread for large uploads. `entry` is its program. It processes one job at a time, because each may need hundreds of megabytes.
+ * Waiting jobs are in a queue that is fair between callers.
+ */
 export function createUploadThread(entry: URL, settings: UploadThreadSettings, counters: AttachmentCounters) {
   const line = createFairQueue<Job>();
   let current: Job | undefined;

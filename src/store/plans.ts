@@ -1,4 +1,4 @@
-/** Plans of tasks over shards: their timings, and the stored plans. */
+/** Stores the plans that assign the files of a task to shards, and reads the file durations for new plans. */
 
 import { type FileTiming, type PlannedFile, UNIT_IN_SUITE } from "../rules/plan.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
@@ -10,13 +10,13 @@ import { indexedTask } from "./task_runs.ts";
 const unitOfCase = (sql: Sql, testCase: Fragment): Fragment =>
   sql`coalesce(${testCase}.file, (regexp_match(${testCase}.suite, ${UNIT_IN_SUITE}))[1])`;
 
-/** So many runs of the task are looked back at, newest first, for those of the branches that count. */
+/** Maximum number of runs of the task, newest first, among which runs of the relevant branches are searched. */
 const MAX_RUNS_READ = 200;
-/** Of those on the default branch; so many make one slow machine, or one time-out, no matter. */
+/** Maximum number of runs of the default branch. The median of five is not affected by one slow machine or one timeout. */
 const MAX_MAIN_RUNS = 5;
-/** Of those on the execution's own branch, which may have files that the default branch has not. */
+/** Maximum number of runs of the execution's own branch, which may have files that the default branch lacks. */
 const MAX_OWN_RUNS = 2;
-/** Of either: no further run once so many results are looked at, which take 150 ms. */
+/** Number of results after which no further run of a branch is read. Reading that many takes 150 ms. */
 const MAX_RESULTS = 150_000;
 
 export type FileTimings = {

@@ -215,8 +215,8 @@ type RunWithAttempts = RunRow & {
 };
 
 /**
- * All runs of the locked executions of these tasks, ordered by id; those of the tasks themselves come with their attempts.
- * Those are locked, because their health is counted without the lock of their execution.
+ * Returns all runs of the locked executions of these tasks, ordered by id. The runs of the tasks themselves have their attempts, and are
+ * locked, because health is counted without the lock of the execution.
  */
 export const selectRuns = (sql: Tx, projectId: string, tasks: readonly TaskKey[]) => {
   const given = sql`unnest(
@@ -262,8 +262,9 @@ export type Attempt = {
   exitCode: number | null;
   exitCase: number | null;
   warnings: string[];
-  /** What files took beyond their test cases: one case of each, and milliseconds. */
+  /** One test case of each file whose total time differs from the sum of its test cases, for instance because of imports and hooks. */
   overheadCases: number[];
+  /** The difference for each of these files, in milliseconds. */
   overheads: number[];
 } & RunAttempt &
   TimedAttempt &

@@ -60,7 +60,7 @@ export function byPlace<Run extends { places: readonly number[] }>(runs: readonl
  */
 export function toLineRuns(own: FailedRunKey, place: RunPlace, runs: readonly LineRun[]) {
   const { pullRequest, queueRef, branch, defaultBranch, line } = place;
-  // Of two concurrent builds on the line, only the earlier one is evidence about the other.
+  // If two builds on the line are concurrent, only the earlier one is evidence about the other.
   const seesLater = pullRequest !== null || queueRef !== null || (branch ?? defaultBranch) !== line;
   const of = (wanted: LineRun["of"]) => runs.filter((run) => run.of === wanted && wasComplete(run.completedAt, own));
   const ofLine = of("line")
