@@ -92,7 +92,7 @@ export const leases: Route[] = [
       };
       const me = `${projectId} ${runner}`;
       services.signals.tell("sync", me);
-      // The watch begins before the first look: what happens between the two would be missed otherwise.
+      // The watch starts before the first query, because it would otherwise miss events between the two.
       const watch = services.signals.watch([
         ["lease", projectId],
         ["sync", me],
@@ -124,7 +124,7 @@ export const leases: Route[] = [
           held: synced.held,
           nextSeconds: pollIntervalSeconds({ ...budget, ...synced, runners }),
         };
-        // Variables are in it: it is not kept for who repeats the request.
+        // The answer has secret variables, so it is not stored for a repetition of the request.
         return jsonOnce(200, { ...answer, leases: synced.leases }, answer);
       } finally {
         watch.end();

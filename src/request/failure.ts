@@ -29,7 +29,7 @@ export function toProblem(error: unknown, log: Log, requestId: string): Problem 
     if (isFull) logFullDisk(error as Error, log, requestId);
     else log.warn("The database did not respond in time, or failed", { requestId, error });
     return new Problem("INTERNAL_ERROR", "The database is not available, try again in a moment", {
-      // Room is seldom made within seconds.
+      // A full disk is rarely cleared within seconds.
       "Retry-After": isFull ? "10" : "2",
     });
   }

@@ -16,9 +16,9 @@ const MAX_INFLATED_BYTES = 128 * 2 ** 20;
 const hasFailed = ({ status, flaky }: ReportedCase): boolean => status === "failed" || flaky;
 
 /**
- * Reads the report files and returns what they name, each path once: first what belongs to no test case, then failed cases,
- * then the others. Files of one folder are read together, as attempts of one test may be. A report that cannot be read names
- * nothing: the server says what is wrong with it.
+ * Reads the report files and returns the attachments that they name, each path once: first those of no test case, then those of failed
+ * cases, then the others. Files of one folder are read together, because they may contain attempts of one test. A report that cannot be
+ * parsed names no attachments; the server reports the error.
  */
 export function findNamedAttachments(
   files: readonly { path: string; bytes: Uint8Array<ArrayBuffer> }[],

@@ -77,7 +77,7 @@ export async function sendAttachments(
     }
     opened++;
     try {
-      // The report has the path with its secrets hidden.
+      // The path is masked as in the report, so that the server can match the two.
       const [path, name] = mask ? [mask.text(one.path), mask.text(one.name)] : [one.path, one.name];
       if (file.size > MAX_FILE_BYTES) leaveOut("larger than 1 GiB");
       else if (file.size > MAX_FORM_FILE_BYTES || !fitsInForm(path))
@@ -119,7 +119,7 @@ async function sendForm(parts: FormPart[], sending: AttachmentSending, sent: Sen
     timeoutMs: timeoutMsOf(body.length),
   });
   if (typeof answer !== "string" && answer.status === 413 && parts.length > 1) {
-    // A proxy in front of the server may take less than the server does.
+    // A proxy in front of the server may have a lower limit than the server.
     const half = Math.ceil(parts.length / 2);
     await sendForm(parts.slice(0, half), sending, sent);
     if (sent.problem === undefined) await sendForm(parts.slice(half), sending, sent);
@@ -168,7 +168,7 @@ async function sendFile(
 
 const isMissing = (status: number): boolean => status === 404 || status === 405;
 
-/** Only these answers say that the next request would end in the same way. */
+/** Whether further requests would fail in the same way, so that sending stops. */
 const endsAll = (status: number): boolean => [401, 403, 404, 405, 429].includes(status) || status >= 500;
 
 function take(
@@ -189,7 +189,7 @@ function take(
   } else for (const path of paths) sent.leftOut.push({ path, reason: messageOf(answer) });
 }
 
-/** How many of the files are attachments now, and what the server says of the others. */
+/** Returns the number of stored files, and the warnings of the server about the others. */
 function readAnswer({ text }: ServerAnswer, sent: number): { count: number; warnings: string[] } {
   try {
     const { attachments, warnings, reason } = JSON.parse(text) as Record<string, unknown>;

@@ -84,7 +84,7 @@ export async function selectFileTimings(
 
 export type PlanKey = { projectId: string; executionId: string; taskSlug: string };
 
-/** `given` are the files that the first job has named; null: it has named none. */
+/** `given` are the files that the first job named; null if it named none. */
 export type StoredPlan = { runs: number; files: PlannedFile[]; given: string[] | null };
 
 export async function selectPlan(
@@ -116,7 +116,7 @@ export const insertPlan = (
   from execution where project_id = ${projectId} and id = ${executionId} for key share
   on conflict do nothing`;
 
-/** For a plan that was made before a job named its files; the first job counts. */
+/** Adds the files to a plan that was created before any job had named its files. Only the first call has an effect. */
 export const updatePlanFiles = (
   sql: Tx,
   { projectId, executionId, taskSlug }: PlanKey,
@@ -126,7 +126,7 @@ export const updatePlanFiles = (
   update shard_plan set given = ${toTextArray(given)}::text[]
   where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and shards = ${shards} and given is null`;
 
-/** The files of the test cases that a run has results of. */
+/** Returns the files of the test cases in a run. */
 export const selectFilesOfRun = async (sql: Sql, projectId: string, runId: string): Promise<string[]> => {
   const rows = await sql<{ file: string }[]>`
     select distinct ${unitOfCase(sql, sql`c`)} as file from (select test_cases from case_result where project_id = ${projectId} and run_id = ${runId}) b,
@@ -135,7 +135,7 @@ export const selectFilesOfRun = async (sql: Sql, projectId: string, runId: strin
   return rows.map(({ file }) => file);
 };
 
-/** Reports arrive when the longest shard is done, which takes `ms`: until then nothing is overdue. */
+/** Postpones the timeout of the execution by `ms`, the duration of the longest shard, because reports arrive only after it. */
 export const postponeExpiry = (sql: Tx, { projectId, executionId }: PlanKey, ms: number) => sql`
   update execution
   set expires_at = greatest(expires_at, now() + timeout_minutes * interval '1 minute' + ${ms} * interval '1 millisecond')

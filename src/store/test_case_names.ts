@@ -87,7 +87,7 @@ function find({ identities, numbers, ...state }: Dictionary, digests: Digests): 
   return { ...state, numbers: found };
 }
 
-/** The identities, as 32 hexadecimal digits, of the places where these cases are by now. */
+/** Returns the present identities of these cases, as 32 hexadecimal digits, by number. */
 export const selectIdentities = async (
   sql: Sql,
   projectId: string,
@@ -147,7 +147,7 @@ const ESCAPES: Record<string, string> = { "\\": "\\\\", "\t": "\\t", "\n": "\\n"
 const escape = (text: string) =>
   /[\\\t\n\r]/.test(text) ? text.replace(/[\\\t\n\r]/g, (char) => ESCAPES[char]!) : text;
 
-/** COPY is the fast way in; its stream takes portions, so that it never holds the whole. */
+/** Inserts test cases with COPY, which is the fastest way. The stream is written in portions, so that it never holds all of them. */
 async function copyTestCases(
   sql: Sql,
   projectId: string,
@@ -178,7 +178,7 @@ async function copyTestCases(
   await ended;
 }
 
-/** The execution that results belong to, as far as it is known. */
+/** The fields by which the execution of the results is found; null if unknown. */
 export type ExecutionReference = {
   id: string | null;
   key: string | null;
@@ -262,10 +262,10 @@ export async function selectNamesakes(
   return [...namesakes];
 }
 
-/** A stored test case that has one of the identities that were asked for, now or in a former place. */
+/** A stored test case that has a requested identity. `isPlace`: it is the present one, not an alias. */
 type StoredTestCase = { number: number; file: string | null; isPlace: boolean };
 
-/** The test cases of a project by their present identities (`isPlace`) and by all others, as 32 hexadecimal digits. */
+/** Returns the test cases of a project by their present identities and aliases, as 32 hexadecimal digits. */
 export const selectTestCasesByIdentity = async (
   sql: Tx,
   projectId: string,

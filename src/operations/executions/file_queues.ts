@@ -78,8 +78,8 @@ export async function releaseFiles(sql: Tx, key: PlanKey, shard: Shard): Promise
 }
 
 /**
- * In the transaction that takes the report of a shard: what of the task's files nobody has run, in words for people; undefined: all
- * have been run, or shards that have not reported may still run them, or the task is not split so.
+ * Returns a warning about files of the task that no shard has run, in the transaction that ingests the report of a shard. Returns undefined
+ * if all files were run, if other shards may still run them, or if the task has no queue.
  */
 export async function findUnrunFiles(
   sql: Tx,

@@ -18,7 +18,7 @@ export type AnswerOptions = {
   wantsText: boolean;
 };
 
-/** `missing` are warnings about attachments that were not stored. */
+/** Returns the response. `missing` are warnings about attachments that were not stored. */
 export function toAnswer(
   { run, added, bugReports, blames, failures, slowerTests, absent, gate }: TakenReport,
   projectId: string,

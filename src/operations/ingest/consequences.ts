@@ -62,7 +62,7 @@ export function announceQuietly(reports: readonly StoredReport[]): { events: New
   return { events: reports.flatMap((one) => (others.includes(one) ? [] : quiet.get(one)!)), others };
 }
 
-/** `toAnnounce` are the reports whose events are not stored yet. */
+/** Judges the failures of stored reports and applies the consequences. `toAnnounce` are the reports whose events are not stored yet. */
 export async function storeConsequences(
   sql: Tx,
   projectId: string,
@@ -162,7 +162,7 @@ const afterIncident = ({ letter, ...change }: ChangedResult): ChangedResult => (
   letter: letter === "P" ? "p" : toStatus(letter) === "failed" ? INCIDENT : letter,
 });
 
-/** `run` is another run of the execution that is judged again; by default the run of the report. */
+/** Returns a run as `trackBugs` needs it: by default the run of the report, otherwise another run of the execution that is judged again. */
 function toTracked(
   { report, decided: { run: own, from, onDefaultBranch }, resolving, isMuted }: StoredReport,
   run: RunRow = own,

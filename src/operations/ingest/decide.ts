@@ -89,7 +89,7 @@ export type DecidedRun = {
   attempts: readonly Attempt[];
   merged: MergedResults;
   outcome: RunOutcome;
-  /** Test cases whose failures are over. Their bugs are resolved. */
+  /** Test cases whose failures are over. Bugs that have no other test cases are resolved. */
   over: readonly number[];
   /** Results of the report that took longer than usual. */
   slower: readonly SlowerResult[];
@@ -339,7 +339,7 @@ function toAttempt(
 const replacedWarning = ({ attempt, ...failure }: ReplacedFailure): string =>
   `${caseTitle(failure)} failed in ${attempt === null ? "the build" : `attempt ${attempt}`}, outside of a test`;
 
-/** Adds the counts of reports that have only counts and no cases. */
+/** Adds the counts of attempts whose reports have counts instead of cases. */
 function addCounts<C extends { passed: number; failed: number; skipped: number }>(
   counts: C,
   latest: readonly Attempt[],

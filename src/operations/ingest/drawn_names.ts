@@ -83,7 +83,7 @@ export async function adoptDrawn(
     }
   }
   if (renamed.length > 0) {
-    // The alias becomes the identity.
+    // An identity that becomes the present one must not remain an alias.
     await deleteAliases(
       sql,
       projectId,

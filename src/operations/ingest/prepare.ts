@@ -35,7 +35,7 @@ export type PreparedReport = {
   rows: FoldedCases["rows"];
   /** Whether attachments of passed cases are stored as well. */
   keepsAllAttachments: boolean;
-  /** Hexadecimal; of everything that decides the results. */
+  /** SHA-256 in hexadecimal of everything that decides the results, to recognise repeated uploads. */
   digest: string;
 };
 
@@ -50,7 +50,7 @@ export type ResolvedReport = {
   rows: FoldedCases["rows"];
   /** The test case that stands for the failed test runner; null if there is none. */
   exitCase: number | null;
-  /** Hexadecimal; of everything that decides the results. */
+  /** SHA-256 in hexadecimal of everything that decides the results, to recognise repeated uploads. */
   digest: string;
   /** Time of each file beyond that of its test cases, such as for imports and hooks. `testCase` is one of its cases. */
   overheads: { testCase: number; ms: number }[];
