@@ -1,6 +1,4 @@
-/**
- * Fingerprints of failures. Failures with equal fingerprints are one bug: same exception, same message except varying parts, same location.
- */
+/** Fingerprints of failures. Failures with equal ones are one bug: same exception, message except its varying parts, and location. */
 
 import { plainWord } from "./randomness.ts";
 import { type Frame, isTestFrame, ownFrames } from "./stack.ts";

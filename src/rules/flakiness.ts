@@ -1,6 +1,4 @@
-/**
- * Decides whether a test is flaky, and how often: from the explanations of its failures (odds.ts) and the project's rates (flaky_rates.ts).
- */
+/** Decides whether a test is flaky, and how often: from what explains its failures (odds.ts) and the project's rates (flaky_rates.ts). */
 
 import { flakyChance, meanRate, passesAgain, type Rate } from "./flaky_rates.ts";
 

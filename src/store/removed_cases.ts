@@ -1,5 +1,6 @@
 /** Test cases that their tasks do not report any more. */
 
+import type { PlacedCase } from "../rules/identity.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { isBroken, isFlaky, isRemoved } from "./health.ts";
@@ -64,6 +65,31 @@ export async function markRemoved(
     returning h.test_case`;
   return rows.map((row) => row.test_case);
 }
+
+/** A failure that is no test has ended when this number of runs of its task on the default branch did not have it. */
+const ENDED_RUNS = 3;
+
+/** Test cases of live bugs that have never passed, and are in none of the last runs of these tasks. */
+export const selectVanished = (sql: Sql, projectId: string, taskSlugs: readonly string[]) => sql<
+  (PlacedCase & { number: number })[]
+>`
+  select distinct c.number, c.suite, c.name, c.file
+  from bug_report b
+  join bug_case k on k.project_id = b.project_id and k.bug_report_id = b.id
+  cross join lateral (
+    select number, suite, name, file, task_slug from test_case
+    where project_id = ${projectId} and number = k.test_case and task_slug = any(${toTextArray(taskSlugs)}::text[]) offset 0) c
+  cross join lateral (
+    select last_run_id from case_health
+    where project_id = ${projectId} and test_case = c.number and last_passed_at is null offset 0) h
+  cross join lateral (
+    select count(*) as count from (
+      select from test_run r join execution e on e.project_id = r.project_id and e.id = r.execution_id
+      where r.project_id = ${projectId} and r.task_slug = c.task_slug and r.id > h.last_run_id and r.completed_at is not null
+        and not r.outage and ${isTrustedBuild(sql, sql`r`)} and e.build_id is null
+        and ${isOnDefault(sql, sql`e`, sql`(select default_branch from project where id = ${projectId})`)}
+      limit ${ENDED_RUNS}::int) run) later
+  where b.project_id = ${projectId} and ${isLiveBug(sql, sql`b`)} and later.count = ${ENDED_RUNS}::int`;
 
 /** Live bugs that Assay has opened for some of these test cases, all of whose cases are removed. */
 export const selectBugsOfRemoved = (sql: Sql, projectId: string, numbers: readonly number[]) => sql<

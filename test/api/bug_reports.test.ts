@@ -83,6 +83,32 @@ describe("automatic bug reports", () => {
     expect((await upload([other])).bugReports).toMatchObject([{ number: 2, change: "opened" }]);
   });
 
+  test("about a runner that failed, or a hook, is resolved after three builds of the task without it", async () => {
+    const run = async (key: number, query = "", cases = PASS) =>
+      await upload(cases, `&branch=main&commit=aa${key}0000&execution_key=${key}${query}`);
+    await run(1);
+    await run(2, "&exit_code=3");
+    const hook = { name: '"before all" hook for "cart"', message: "Error: no database" };
+    await run(3, "", [...PASS, hook, { name: "b", message: "Error: broken" }]);
+    const statuses = async () => {
+      await countAll(database);
+      return (await bugs()).map(({ title, status }) => `${title}: ${status}`).toSorted();
+    };
+    const is = (...states: string[]) => [
+      `Error: broken: ${states[0]}`,
+      `Error: no database: ${states[1]}`,
+      `The test runner exited with code 3 although no test case failed: ${states[2]}`,
+    ];
+    await run(4);
+    expect(await statuses()).toEqual(is("open", "open", "open"));
+    await run(5);
+    await upload(PASS, "&branch=x&execution_key=6");
+    expect(await statuses()).toEqual(is("open", "open", "resolved"));
+    await run(7);
+    // A test that is missing may only not have run.
+    expect(await statuses()).toEqual(is("open", "resolved", "resolved"));
+  });
+
   test("another branch opens none, and its failures join those that exist", async () => {
     expect((await upload([FAILURE], "&branch=feature")).bugReports).toEqual([]);
     await open("&branch=main");

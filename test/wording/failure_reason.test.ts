@@ -44,6 +44,12 @@ describe("the reason of a failure", () => {
     },
   );
 
+  test("that is unclear, though the change is the likeliest explanation, is that of the change", () => {
+    const shares = { change: 0.58, flaky: 0.4, inherited: 0.02, outside: 0 };
+    const judged = { blame: "unclear", ruleName: null, change: 0.58, shares, evidence: EVIDENCE } as const;
+    expect(failureReason(judged)).toBe("It passed in all 40 results of other builds: 58 % this change; a rerun tells");
+  });
+
   test("of a quarantined test, or one that matches a rule, is that alone", () => {
     expect(reason("quarantined", 0.9)).toBe("Quarantined: its failures do not count");
     expect(reason("incident", 0.9, {}, "Registry")).toBe('Matches the infrastructure rule "Registry"');

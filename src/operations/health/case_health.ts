@@ -1,6 +1,7 @@
 /** Keeps the records of test cases up to date with the runs that have completed. */
 
 import { type CountedAt, countedAt, type CountedRun, countResult, isDisturbed } from "../../rules/health.ts";
+import { isOutsideOfTests } from "../../rules/outside_of_tests.ts";
 import { isRecent } from "../../rules/recency.ts";
 import {
   lockHealth,
@@ -11,12 +12,12 @@ import {
 } from "../../store/pending_health.ts";
 import { type CountedBlock, selectRunBlocks } from "../../store/run_blocks.ts";
 import { type Database, isTimeout, isUnavailable, setKeepsPlans, type Tx } from "../../database/connect.ts";
-import { markRemoved } from "../../store/removed_cases.ts";
+import { markRemoved, selectVanished } from "../../store/removed_cases.ts";
 import { letOthersRun, PORTION_RESULTS, recall } from "./case_records.ts";
 import { addTaskDurations, recallDurations } from "./durations.ts";
 import { discardDisturbedFlakes, refreshFlakiness } from "./flakiness.ts";
 import { releaseBroken } from "../automation/automatic_quarantine.ts";
-import { resolveRemoved } from "../bugs/bug_reports.ts";
+import { resolveBugsOf, resolveRemoved } from "../bugs/bug_reports.ts";
 import { judgeEarlierRuns } from "../ingest/judge_again.ts";
 
 /** Maximum number of results that are counted in one transaction. */
@@ -89,6 +90,13 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly PendingRun[]
     const tasks = [...new Set(onDefault.map(({ taskSlug }) => taskSlug))];
     const removed = await markRemoved(sql, projectId, tasks, ids);
     if (removed.length > 0) await resolveRemoved(sql, projectId, removed);
+    const ended = (await selectVanished(sql, projectId, tasks)).filter(isOutsideOfTests);
+    if (ended.length > 0)
+      await resolveBugsOf(
+        sql,
+        projectId,
+        ended.map(({ number }) => number),
+      );
   }
   await markHealthApplied(sql, projectId, ids);
   const recent = runs.filter(({ completedAt }) => isRecent(completedAt));
