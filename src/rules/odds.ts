@@ -1,8 +1,5 @@
-/**
- * Computes the probability of each explanation of the failures of a run: the change, a flaky test, a failure inherited from the line, and a
- * cause outside of the code. A Bayesian model over two unknowns of the run: whether the build breaks something (its guilt), and whether
- * its environment is calm or disturbed.
- */
+/** Computes how likely each failure of a run is due to the change, a flaky test, the line (inherited), or a cause outside of the code. */
+// A Bayesian model with two unknowns per run: whether the build breaks something (its guilt), and whether its environment is disturbed.
 
 import {
   CONSTANTS,

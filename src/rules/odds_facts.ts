@@ -1,8 +1,6 @@
-/**
- * The facts that the failures of a run are judged by, and the judgement: see odds.ts. The *line* of a build is the branch that it is
- * compared with: the branch of its baseline, or the default branch. A *cause* is the fingerprint of a failure. A run is *disturbed* if its
- * environment made tests fail.
- */
+/** The facts that the failures of a run are judged by, and the judgement: see odds.ts. */
+// The line of a build is the branch that it is compared with: the branch of its baseline, or the default branch.
+// A cause is the fingerprint of a failure. A run is disturbed if its environment made tests fail.
 
 /** The probabilities and weights of the model, fitted to builds of simulated teams: see test/lab/judge. For units, see odds_units.ts. */
 export const CONSTANTS = {

@@ -1,7 +1,4 @@
-/**
- * Reads the origins of the runs that are judged together, and the other runs that are evidence about them: see rules/odds.ts. `place` is
- * the index of a run among the judged ones.
- */
+/** Reads the origins of runs that are judged together, and other runs that are evidence: see rules/odds.ts. `place` is a run's index. */
 
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { baseRuns } from "./baselines.ts";
