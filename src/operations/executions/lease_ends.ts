@@ -170,7 +170,7 @@ export async function endByInfrastructure(
   return false;
 }
 
-/** Maximum number of times that a task may be lost with its runner. */
+/** Number of lost runners after which a task is no longer requeued. */
 const MAX_ATTEMPTS = 2;
 
 /** Requeues or ends the task of an overdue lease, in a transaction. Returns false if the lease is no longer overdue. */
