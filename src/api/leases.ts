@@ -36,11 +36,12 @@ const MAX_OUTPUT_LENGTH = 16_384;
 /** Maximum number of times that a call searches the queue past tasks whose variables cannot be decrypted. */
 const MAX_LOOKS = 20;
 
-/** Whoever reads a log reads on within this time, or does not wait for more. */
+/** Time for which a request for a log counts as a viewer. A client that follows the log sends its next request within it. */
 const LOG_WATCHED_SECONDS = 30;
 
-/** Of a log, in one answer. */
+/** Maximum number of stored parts of a log in one text response. */
 const MAX_TEXT_PARTS = 32;
+/** Maximum number of stored parts of a log in one JSON response. */
 const MAX_JSON_PARTS = 100_000;
 
 /** Whether its runner must stop it for a reason other than its timeout. */
@@ -91,7 +92,7 @@ export const leases: Route[] = [
       };
       const me = `${projectId} ${runner}`;
       services.signals.tell("sync", me);
-      // The watch begins before the first look: what happens between the two would be missed otherwise.
+      // The watch starts before the first query, because it would otherwise miss events between the two.
       const watch = services.signals.watch([
         ["lease", projectId],
         ["sync", me],
@@ -123,7 +124,7 @@ export const leases: Route[] = [
           held: synced.held,
           nextSeconds: pollIntervalSeconds({ ...budget, ...synced, runners }),
         };
-        // Variables are in it: it is not kept for who repeats the request.
+        // The answer has secret variables, so it is not stored for a repetition of the request.
         return jsonOnce(200, { ...answer, leases: synced.leases }, answer);
       } finally {
         watch.end();

@@ -34,7 +34,7 @@ export function findOwnersFile(system: CiSystemName | undefined, root: string): 
   return undefined;
 }
 
-/** What decides whether the file is sent: where the upload comes from, as its parameters say. */
+/** The parameters of the upload that decide whether the file is sent. */
 type OwnersOrigin = {
   system: CiSystemName | undefined;
   branch: string | undefined;

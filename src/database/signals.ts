@@ -5,12 +5,12 @@ import type { OpenListener, Sql, Tx } from "./connect.ts";
 /** Channels that a committed transaction notifies all servers on; each message is an id. */
 const CHANNELS = ["execution_ended", "key_revoked", "lease"] as const;
 type Channel = (typeof CHANNELS)[number];
-/** "sync": a runner's next call has come; it is told within a server only. */
+/** "sync": the next call of a runner has arrived; only watches within the same server are notified. */
 type Topic = Channel | "sync";
 
 const ENDINGS: ReadonlySet<Woken> = new Set<Woken>(["closed", "sync", "key_revoked"]);
 
-/** What ended the wait: a topic, the time, or a server that stops. */
+/** The reason why a wait ended: a topic, a timeout, or a server that stops ("closed"). */
 type Woken = Topic | "time" | "closed";
 
 export type Watch = {
@@ -30,8 +30,9 @@ export type Signals = {
 
 /** Interval in which waiting requests check again, because a connection may be dead without notice. */
 const LOOK_AGAIN_MS = 10_000;
-/** While nothing can be listened to. */
+/** The same interval while there is no listening connection. */
 const LOOK_SOON_MS = 1_000;
+/** Delay before a lost listening connection is opened again. */
 const LISTEN_AGAIN_MS = 250;
 
 /** Wakes all watches of the id once the transaction commits. */
@@ -39,7 +40,7 @@ const notify = (sql: Tx, channel: Channel, id: string) => sql`select pg_notify($
 
 export const notifyExecutionEnded = (sql: Tx, executionId: string) => notify(sql, "execution_ended", executionId);
 
-/** Requests of the key that wait are answered, with 401. */
+/** Ends the waits of requests of the key; they are answered with 401. */
 export const notifyKeyRevoked = (sql: Tx, keyId: string) => notify(sql, "key_revoked", keyId);
 
 /** Wakes the runners of a project: there are new tasks, tasks to stop, or viewers. */

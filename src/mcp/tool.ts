@@ -16,7 +16,7 @@ export type ProjectApi = {
 
 type ToolContext<Arguments> = { api: ProjectApi; args: Arguments; cleaner: Cleaner };
 
-/** What a tool answers: its data, what it has left out on purpose, and how to get what does not fit. */
+/** The answer of a tool: its data, the data left out on purpose, and a hint how to get data that does not fit. */
 type ToolAnswer = { data: JsonRecord; leftOut?: readonly string[]; hint?: string };
 
 type InputSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;

@@ -13,26 +13,26 @@ export const ATTACHMENT_FIELD = "attachment";
 
 export type ReceivedAttachments = {
   files: ReceivedFile[];
-  /** Sentences about those that are not stored. */
+  /** Warnings about attachments that are not stored. */
   warnings: string[];
-  /** Whether one of them could not be written: the store is not available. */
+  /** Whether an attachment could not be written, because the store is not available. */
   hasFailed: boolean;
 };
 
-/** What the handler of an upload gets. */
+/** The upload as its handler gets it: with the attachments. */
 export type ReceivedUpload = Upload & { received: ReceivedAttachments };
 
 export type AttachmentParts = {
   filter: BodyFilter | undefined;
   received: ReceivedAttachments;
-  /** Removes what nobody has taken; to be called whatever becomes of the upload. */
+  /** Deletes received files that no handler has taken. The caller must call it in any case. */
   discard(): Promise<void>;
 };
 
-/** A form of millions of tiny parts would otherwise fill the memory with sentences. */
+/** Maximum number of warnings, because a form of millions of tiny parts would fill the memory. */
 const MAX_WARNINGS = 1_000;
 
-/** `filter` is undefined for a body that is no form. `onBytes` is called for bytes of attachments that have come. */
+/** Prepares to receive attachments. `filter` is undefined for a body that is not a form. `onBytes` counts the bytes of attachments. */
 export function createAttachmentParts(
   contentType: string,
   { spool, limits }: AttachmentServices,
@@ -54,7 +54,7 @@ export function createAttachmentParts(
     else warn(left < limits.maxBytes ? tooManyBytes(path, limits.maxExecutionBytes) : tooLarge(path, limits.maxBytes));
   }
 
-  /** Content beyond the limits is read and not written: the report may come behind it. */
+  /** Returns the writer of a part. Content beyond the limits is read and discarded, because the report may follow it. */
   function openPart(path: string) {
     if (received.files.length >= limits.maxFiles) {
       warn(tooManyFiles(path, limits.maxFiles));
@@ -89,7 +89,7 @@ export function createAttachmentParts(
   };
 }
 
-/** What a form of attachments may hold besides them. */
+/** Maximum number of bytes of a form of attachments besides the attachments. */
 const MAX_FORM_REST_BYTES = 65_536;
 
 /** Receives a form of which every part is an attachment. Fails with VALIDATION_ERROR for any other body. */
@@ -103,7 +103,7 @@ export async function receiveFiles(request: Request, { filter, received }: Attac
     fail("VALIDATION_ERROR", `Cannot read the body: expected files in parts named "${ATTACHMENT_FIELD}"`);
 }
 
-/** A body that is one file; undefined: it is larger than the limit, or the store of attachments is not available. */
+/** A body that is one file. `file` is undefined if it is larger than the limit, or if the store of attachments is not available. */
 export type ReceivedBody = { file: SpooledFile | undefined; problem: "too large" | "failed" | undefined };
 
 export async function receiveFile(request: Request, { spool, limits }: AttachmentServices): Promise<ReceivedBody> {

@@ -8,20 +8,20 @@ import type { Route } from "./route.ts";
 /** The header of the answer that has the cursor of the next page; it is missing on the last page. */
 export const NEXT_CURSOR = "X-Next-Cursor";
 
-/** What is read of a schema: the fields of an object, the elements of an array, and the alternatives of a union. */
+/** The properties of a schema that are read here: the fields of an object, the element of an array, and the alternatives of a union. */
 type AnySchema = v.GenericSchema & {
   entries?: Record<string, AnySchema>;
   item?: AnySchema;
   options?: readonly AnySchema[];
 };
 
-/** Where the elements of a list stand in its answer, and the names of their fields. */
+/** The name of the array in the response of a list, and the names of the fields of its elements. */
 export type CsvTable = { rows: string; columns: readonly string[] };
 
 const columnsOf = ({ entries, options = [] }: AnySchema): string[] =>
   entries ? Object.keys(entries) : [...new Set(options.flatMap(columnsOf))];
 
-/** Returns the table of a list; undefined for other routes. The answer of a list has a pagination, and one array beside it. */
+/** Returns the table of a route that answers a list; undefined for other routes. Such a response has a pagination and one array. */
 export function csvTableOf({ answer, method }: Pick<Route, "answer" | "method">): CsvTable | undefined {
   const { entries = {} } = (answer ?? {}) as AnySchema;
   if (method !== "GET" || !("pagination" in entries)) return undefined;
@@ -29,7 +29,7 @@ export function csvTableOf({ answer, method }: Pick<Route, "answer" | "method">)
   return { rows, columns: columnsOf(schema.item!) };
 }
 
-/** The reply as comma-separated values if it is the page of a list, and otherwise as it is. */
+/** Returns the reply as comma-separated values if it is the page of a list, and otherwise unchanged. */
 export function toCsvReply(route: Route, reply: Reply): Reply {
   const table = csvTableOf(route);
   if (!table || reply.status !== 200 || reply.type !== "application/json") return reply;

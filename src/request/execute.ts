@@ -24,11 +24,11 @@ export type CheckedRequest = {
   query: unknown;
   body: unknown;
   wantsText: boolean;
-  /** A list is to be answered as comma-separated values. */
+  /** Whether the page of a list is requested as comma-separated values. */
   wantsCsv?: boolean;
-  /** Of a request for a file. */
+  /** The Range headers of a request for a file. */
   range?: RangeHeaders | undefined;
-  /** How far a client has come in a stream of events, as it says. */
+  /** The Last-Event-ID header: the last event of the stream that the client has received. */
   lastEventId?: string | null;
   idempotencyKey: string | null;
   /** The digest of the whole request; present only with an Idempotency-Key. */
@@ -37,9 +37,9 @@ export type CheckedRequest = {
 
 /** The progress of a request. */
 export type Progress = {
-  /** Whether the answer rests on a statement that found the key live. */
+  /** Whether a statement behind the answer has verified that the API key is live. */
   provedLive: boolean;
-  /** The client has received a timeout. */
+  /** Whether the client has received a timeout. */
   expired: boolean;
   /** Present only for an upload. */
   upload?: UploadFacts;
@@ -49,7 +49,7 @@ export type ExecuteOptions = Omit<Services, "begin" | "beginAhead" | "openReader
   Pick<Context, "publicUrl"> &
   Pick<PageRequest, "cursors">;
 
-/** A request in its handler. `once` is there with an Idempotency-Key. */
+/** A request that its handler processes. `once` is set if it has an Idempotency-Key. */
 type Running = {
   route: Route;
   request: CheckedRequest;
@@ -63,7 +63,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
   const { begin, beginAhead, openReader } = database;
   const services: Services = { ...given, begin, beginAhead, openReader };
 
-  /** For the handler of an upload, whose answer is stored with its report. */
+  /** Returns the context for the handler of an upload, whose answer is stored in the transaction of its report. */
   const toUploadContext = ({ progress, once }: Running): UploadContext => ({
     claim: once?.claim ?? null,
     progress,
@@ -126,7 +126,10 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
   };
 }
 
-/** Runs a transaction in which the key is live until the commit. Repeats one that PostgreSQL has undone for another one, so `work` keeps nothing of a run before. */
+/**
+ * Runs a transaction in which the API key is locked as live until the commit. Retries it after a serialization failure or a deadlock, so
+ * `work` must not keep state from an earlier attempt.
+ */
 async function transact<T>(
   { begin }: Database,
   caller: Caller,
@@ -147,7 +150,7 @@ async function transact<T>(
   return result;
 }
 
-/** Undefined where the route is no list. Fails where the cursor is not one of this list. */
+/** Returns the requested page; undefined if the route is not a list. Fails if the cursor belongs to another list. */
 function toPageRequest(cursors: Cursors, { path }: Route, { params, query }: CheckedRequest): PageRequest | undefined {
   const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
   if (limit === undefined) return undefined;
@@ -155,10 +158,10 @@ function toPageRequest(cursors: Cursors, { path }: Route, { params, query }: Che
   return { cursors, list, after: cursor === undefined ? undefined : cursors.read(list, cursor) };
 }
 
-/** Runs `work`, and writes the entry in the audit log that the route asks for. */
+/** Runs `work`, and writes an entry to the audit log if the route declares one. */
 async function recorded<T>(sql: Tx, { route, request }: Running, work: (sql: Tx) => Promise<T>): Promise<T> {
   const value = await work(sql);
-  // Nothing was changed where there was nothing to change.
+  // The handler returns false if there was nothing to change.
   if (route.record !== undefined && value !== false)
     await insertAuditEntryOfKey(sql, request.caller, toAuditEntry(route.record, request, value));
   return value;
@@ -173,7 +176,7 @@ function requireTime({ expired }: Progress): void {
 
 export type Execute = ReturnType<typeof createExecute>;
 
-/** Names of fields, and never what they hold: that may be secret. */
+/** Returns the entry, with the names of the changed fields but not their values, which may be secret. */
 function toAuditEntry(action: AuditAction, { params, body }: CheckedRequest, value: unknown): NewAuditEntry {
   const { teamId: _, variableName, ...ids } = params;
   const { projectId, ...others } = ids;

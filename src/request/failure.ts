@@ -7,11 +7,12 @@ import type { Log } from "../log.ts";
 import { isDiskFull, isUnavailable } from "../database/connect.ts";
 import { DISK_FULL } from "../store/readiness.ts";
 
+/** Minimum interval between two log lines about a full disk. */
 const FULL_EVERY_MS = 60_000;
-/** Of the log of each server. */
+/** The last log line about a full disk and the number of requests that failed since then, by log. */
 const fullDisks = new WeakMap<Log, { loggedAt: number; requests: number }>();
 
-/** Logs one line a minute: every request fails alike, and lines of the log may take the last room. */
+/** Logs at most one line a minute: every request fails in the same way, and the log may be on the full disk. */
 function logFullDisk({ message }: Error, log: Log, requestId: string): void {
   const now = performance.now();
   const { loggedAt, requests } = fullDisks.get(log) ?? { loggedAt: -Infinity, requests: 0 };
@@ -20,7 +21,7 @@ function logFullDisk({ message }: Error, log: Log, requestId: string): void {
   fullDisks.set(log, isDue ? { loggedAt: now, requests: 0 } : { loggedAt, requests: requests + 1 });
 }
 
-/** Never throws. */
+/** Converts any error into a problem response. Never throws. */
 export function toProblem(error: unknown, log: Log, requestId: string): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof DeadlineError || isUnavailable(error)) {
@@ -28,7 +29,7 @@ export function toProblem(error: unknown, log: Log, requestId: string): Problem 
     if (isFull) logFullDisk(error as Error, log, requestId);
     else log.warn("The database did not respond in time, or failed", { requestId, error });
     return new Problem("INTERNAL_ERROR", "The database is not available, try again in a moment", {
-      // Room is seldom made within seconds.
+      // A full disk is rarely cleared within seconds.
       "Retry-After": isFull ? "10" : "2",
     });
   }

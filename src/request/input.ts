@@ -109,13 +109,13 @@ export type UploadReceiving = {
   facts: UploadFacts;
   /** Takes the attachments out of a form. */
   filter: BodyFilter | undefined;
-  /** What it has taken. */
+  /** The attachments that the filter has taken out. */
   attachments: ReceivedAttachments;
 };
 
 /**
- * `grow` is asked before bytes are kept; `facts` are told what comes. Fails with VALIDATION_ERROR on a wrong query, or a
- * body that does not arrive.
+ * Receives the body of an upload. `grow` is called before bytes are kept, and `facts` count the bytes. Fails with VALIDATION_ERROR for an
+ * invalid query or an incomplete body.
  */
 export async function receiveUpload(
   request: Request,
@@ -150,15 +150,15 @@ export async function readUpload(sent: SentUpload, route: Route, maxInflatedByte
 }
 
 /**
- * The same for what holds other requests up only for a moment: undefined where the upload is larger than `maxBytes`, or
- * holds what is compressed and may become so.
+ * Parses a small upload, which does not block other requests for long. Returns undefined if the upload is larger than `maxBytes`, or
+ * contains compressed files that may be.
  */
 export async function readSmallUpload(sent: SentUpload, route: Route, maxBytes: number): Promise<Input | undefined> {
   const { blocks, encoding } = sent;
   if (lengthOf(blocks) > maxBytes) return undefined;
   const bytes = encoding ? await inflateSmall(blocks, encoding, maxBytes) : join(blocks);
   if (!bytes) return undefined;
-  // Joining has emptied them.
+  // `join` has emptied the blocks.
   if (!encoding) sent.blocks = [bytes];
   const input = await toInput(sent, route, bytes);
   return (input.body as Upload).files.some(({ bytes }) => isPacked(bytes)) ? undefined : input;
@@ -181,7 +181,7 @@ async function toInput(sent: SentUpload, route: Route, bytes: Bytes): Promise<In
   };
 }
 
-/** Requests that differ in their attachments alone are not the same. */
+/** Returns the digest of the upload with its attachments, because requests that differ only in their attachments are not the same. */
 function digestWithAttachments({ digest, attachments }: Upload, { files }: ReceivedAttachments): string {
   if (attachments.length + files.length === 0) return digest;
   const hashes = [

@@ -1,4 +1,4 @@
-/** Large uploads, handled in a thread of their own: reading one keeps the processor from other requests for too long. */
+/** Handles large uploads in a separate thread, because parsing one would block other requests for too long. */
 
 import type { CheckedRequest, Progress } from "./execute.ts";
 import type { AttachmentCounters, AttachmentSettings } from "../attachments/store.ts";
@@ -11,11 +11,11 @@ import { Reply } from "./reply.ts";
 import type { UploadFacts } from "./upload_log.ts";
 import type { ConnectionOptions } from "../database/connect.ts";
 
-/** From here on reading a report, inflated, takes longer than other requests should wait. */
+/** Minimum size, in bytes after decompression, of a report that is parsed in the thread. */
 export const LARGE_BYTES = 500_000;
-/** The thread ends, and gives its memory back, when nothing large has come for so long: a new one takes half as long again. */
+/** Time without a large upload after which the thread ends, to free its memory. An upload takes half as long again in a new thread. */
 const IDLE_MS = 60_000;
-/** Bun 1.4.5 ends the process where a new thread finds no file descriptors for itself, some three. */
+/** Number of free file descriptors to start a thread, which needs about three. Without them, Bun 1.4.5 ends the process. */
 const DESCRIPTORS = 12;
 const TRY_AGAIN_MS = 50;
 
@@ -38,19 +38,19 @@ export type ToThread =
   /** `shared` is read and written by both: see EXPIRED and BEATS. */
   | { id: number; route: string; request: UploadRequest; shared: Int32Array };
 
-/** The element that is 1 as soon as nobody waits for the answer. */
+/** The element that is 1 once the client no longer waits for the response. */
 export const EXPIRED = 0;
 /** The element that the thread increments every BEAT_MS, unless something keeps it from doing so. */
 export const BEATS = 1;
 export const BEAT_MS = 200;
-/** A thread without a beat for so long computes. */
+/** A thread that has not incremented BEATS for this time is busy with a computation. */
 const STUCK_MS = 1_000;
 
 type Outcome =
   | { reply: Pick<Reply, "status" | "body" | "type" | "headers"> }
   | { problem: { code: ErrorCode; message: string; headers: Record<string, string> } }
   | { failure: { name: string; message: string; code: unknown; stack: string | undefined } };
-/** What a job has told the counters of attachments. */
+/** The changes of the attachment counters by one job. */
 export type CountedAttachments = { storedBytes: number; failures: number };
 export type FromThread = {
   id: number;
@@ -69,10 +69,13 @@ type Job = {
   reject: (error: unknown) => void;
 };
 
-/** They move to the thread instead of being copied. */
+/** Returns the buffers of the body, to transfer them to the thread instead of copying them. */
 const buffersOf = ({ blocks }: SentUpload): ArrayBuffer[] => blocks.map(({ buffer }) => buffer);
 
-/** `entry` is the thread's program. One job at a time, because each may take hundreds of megabytes; the others wait in turn, the callers by turns. */
+/**
+ * Creates a thread for large uploads. `entry` is its program. It processes one job at a time, because each may need hundreds of megabytes.
+ * Waiting jobs are in a queue that is fair between callers.
+ */
 export function createUploadThread(entry: URL, settings: UploadThreadSettings, counters: AttachmentCounters) {
   const line = createFairQueue<Job>();
   let current: Job | undefined;
@@ -146,14 +149,14 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings, c
   }
 
   return {
-    /** Something large is arriving. */
+    /** Starts the thread in advance, because a large upload is arriving. */
     prepare(): void {
       if (thread || !line.isEmpty() || !areFree(DESCRIPTORS)) return;
       thread = open();
       rest();
     },
 
-    /** Resolves and rejects as reading the upload and the handler would. */
+    /** Parses the upload and runs its handler in the thread. Resolves and rejects as they do. */
     handle(route: string, request: UploadRequest, progress: Progress): Promise<Reply> {
       return new Promise((resolve, reject) => {
         const shared = new Int32Array(new SharedArrayBuffer(8));
@@ -162,17 +165,17 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings, c
       });
     },
 
-    /** Says that the request is not waited for any more; whether its turn had not come yet. */
+    /** Cancels a request that the client no longer waits for. Returns true if it was still in the queue. */
     expire({ id }: UploadRequest["caller"], progress: Progress): boolean {
       if (current?.progress !== progress) return line.remove(id, (job) => job.progress === progress);
-      // The thread sees it at once: a message could arrive after the commit that it is to prevent.
+      // Shared memory takes effect at once. A message could arrive after the commit that it should prevent.
       Atomics.store(current.shared, EXPIRED, 1);
       return false;
     },
 
     /**
-     * Ends the thread if it still computes for a request that has expired: what waits for the database is ended by the
-     * limits of that. Answers whether it did.
+     * Ends the thread if it is still busy with a computation for an expired request. Returns whether it did. Waits for the database are not
+     * ended here, because they have their own time limits.
      */
     async endStuck(progress: Progress): Promise<boolean> {
       const job = current;

@@ -15,7 +15,7 @@ export type Failure = {
   file: string | null;
 };
 
-/** What failures that bear it have in common: what they say, where they happen, that their test is flaky, an outage. */
+/** The property that failures with the fingerprint share, such as their message or their test case. */
 type FingerprintKind = "message" | "case" | "flaky" | "outage" | "automation" | "infrastructure";
 
 /** `digest` has 32 hexadecimal digits; the other fields are what it was made of. */

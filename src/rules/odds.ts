@@ -1,4 +1,5 @@
-/** Weighs the explanations of failures of a run: the change, flaky tests, inherited failures, and the environment (outside). */
+/** Computes how likely each failure of a run is due to the change, a flaky test, the line (inherited), or a cause outside of the code. */
+// A Bayesian model with two unknowns per run: whether the build breaks something (its guilt), and whether its environment is disturbed.
 
 import {
   CONSTANTS,
@@ -12,13 +13,14 @@ import {
 } from "./odds_facts.ts";
 import { logMinus, logSum, MANY_AT_ONCE, toUnits, type Unit, weighDisturbed, weighUnit } from "./odds_units.ts";
 
-/** Shares of tests that fail in a disturbed run, or by a change that breaks much; all equally likely. */
+/** Shares of tests that may fail in a disturbed run, or by a change that breaks much of it; all are equally likely. */
 const SHARES = [0.02, 0.06, 0.15, 0.3, 0.6, 0.95];
-/** Each is judged with the others of the run: whether the build breaks something, and whether its surroundings are disturbed. */
+
+/** Judges the failures of a run together, because all of them are evidence about the guilt of the build and its environment. */
 export function weigh({ disturbed, run, rates }: RunFacts, c: Constants = CONSTANTS): Judgement[] {
   const state = toState(run, rates, c);
   const { onHost } = run;
-  // A machine is disturbed as often as it was lately, and at first as often as others.
+  // The probability that the machine is disturbed, estimated from its recent runs, with the share of all builds as the prior.
   const chance = onHost ? (onHost.disturbed + c.hostWeight * disturbed) / (onHost.runs + c.hostWeight) : disturbed;
   const [good, bad] = [Math.log(1 - c.guilty), Math.log(c.guilty / c.further)];
   const odds = (surroundings: "calm" | "disturbed", guilt: Guilt) =>
@@ -38,7 +40,7 @@ export function weigh({ disturbed, run, rates }: RunFacts, c: Constants = CONSTA
   );
 }
 
-/** Whether the build breaks nothing, or may break each test that failed. */
+/** "innocent": the build breaks nothing. "broken": it may have broken each test that failed. */
 type Guilt = "innocent" | "broken";
 
 function toShares(
@@ -70,7 +72,7 @@ function toJudgement({ test }: FailedTestFacts, shares: Record<ExplanationKind, 
   return { test, shares, kind, isOfMany: false, disturbed: shares.outside };
 }
 
-/** Returns how likely it is that the run was disturbed. */
+/** Returns the probability that the run was disturbed. */
 export const disturbedShare = (judgements: readonly Judgement[]): number =>
   judgements.reduce((most, { disturbed }) => Math.max(most, disturbed), 0);
 
@@ -86,7 +88,7 @@ function markMany(judgements: readonly Judgement[], { failures }: FailedRun): Ju
   });
 }
 
-/** Logarithms of the likelihood of all failures of a run, by its surroundings and by the guilt of the build. */
+/** The logarithms of the likelihood of all failures of a run, by its environment and by the guilt of the build. */
 type RunState = {
   run: FailedRun;
   units: readonly Unit[];
@@ -106,9 +108,9 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
   const others = units.map(({ flaky, inherited, outside }) => logSum([flaky, inherited, outside]));
   const changes = units.map(({ change }) => Math.log(c.further) + change);
   const count = units.reduce((sum, { failures, isInherited }) => sum + (isInherited ? 0 : failures.length), 0);
-  // In a smaller run, a change may well fail all tests at once.
+  // In a run of fewer tests than MANY_AT_ONCE, a change may well fail all of them.
   const passed = Math.max(run.tests, MANY_AT_ONCE.tests, count) - count;
-  // The surroundings seldom do the same to the next build of a branch, unless others show it as well.
+  // The environment rarely disturbs consecutive builds of one branch in the same way, unless other builds are disturbed as well.
   const strange = run.failures.filter(({ cause }) => !run.sightings.get(cause)?.isSpread);
   const again = strange.reduce((sum, { inARow }) => sum + inARow - 1, 0) / Math.max(1, strange.length);
   const repeated = (strange.length / run.failures.length) * again * Math.log(c.repeated);
@@ -127,7 +129,7 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
     units,
     byFile,
   );
-  // The cause of the disturbance has been seen before, or is novel and has another message in each file.
+  // Two kinds of disturbance: one in which unseen causes are unlikely (`strange`), and a novel one in which they are expected.
   const disturbed = [1 - c.novel, c.novel].flatMap((kind, isNovel) =>
     SHARES.map((share) => ({
       before: before(share) + Math.log(kind) + repeated,
@@ -148,16 +150,19 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
   };
 }
 
-/** A way in which the units of a run may have failed, as logarithms: a prior, each unit without the change, and each unit by the change. */
+/** A scenario in which the units of a run may have failed. All numbers are logarithms. */
 type Way = {
+  /** The prior of the scenario. */
   before: number;
+  /** The weight of each unit without the change. */
   others: readonly number[];
+  /** The weight of each unit broken by the change. */
   changes: readonly number[];
-  /** Whether the units of a file are broken together. */
+  /** Whether a break of one unit makes breaks of other units of the same file more likely. */
   isByFile: boolean;
 };
 
-/** Returns the likelihood of all units over several ways, and the probability of each unit that the change explains it. */
+/** Returns the likelihood of all units over several scenarios, and for each unit the probability that the change explains it. */
 function toBroken(ways: readonly Way[], units: readonly Unit[], byFile: readonly (readonly number[])[]) {
   const weighed = ways.map((way) => {
     const ofChange = units.map(() => 0);
@@ -171,7 +176,7 @@ function toBroken(ways: readonly Way[], units: readonly Unit[], byFile: readonly
   return { broken, ofChange };
 }
 
-/** The likelihood of the units of one file; sets the chance of each that it is the change's. */
+/** Returns the likelihood of the units of one file, and sets `ofChange`, the probability that the change explains each unit. */
 function weighFile(
   { others, changes, isByFile }: Way,
   units: readonly Unit[],
@@ -183,7 +188,7 @@ function weighFile(
     for (const [at, index] of indexes.entries()) ofChange[index] = Math.exp(changes[index]! - both[at]!);
     return both.reduce((sum, one) => sum + one, 0);
   }
-  // Nothing is broken, or one is, and each other one may be.
+  // Either no unit of the file is broken, or one is, and then each other one may be as well.
   const none = indexes.reduce((sum, index) => sum + others[index]!, 0);
   const further = indexes.map((index) => units[index]!.inFile);
   const either = indexes.map((index, at) => logSum([others[index]!, further[at]!]));

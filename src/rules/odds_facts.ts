@@ -1,61 +1,70 @@
 /** The facts that the failures of a run are judged by, and the judgement: see odds.ts. */
+// The line of a build is the branch that it is compared with: the branch of its baseline, or the default branch.
+// A cause is the fingerprint of a failure. A run is disturbed if its environment made tests fail.
 
-/** Fitted to the builds of simulated teams: test/lab/judge. */
+/** The probabilities and weights of the model, fitted to builds of simulated teams: see test/lab/judge. For units, see odds_units.ts. */
 export const CONSTANTS = {
-  /** Share of the builds of pull requests that break something. */
+  /** Prior probability that a build breaks something. */
   guilty: 0.15,
-  /** Number of tests of a run that a breaking change is expected to break. */
+  /** Expected number of tests that a breaking change breaks. */
   broken: 0.5,
-  /** Probability that a change breaks so many tests at once that they are no unit. */
+  /** Like `broken`, for a unit whose failures are in several files: divided also by the number of sets of tests of that size. */
   many: 0.4,
-  /** Each further build of the pull request in a row. */
+  /** Factor for each earlier consecutive build of the pull request in which the tests failed as well. */
   streak: 0.7,
-  /** Share of the runs of a breaking build that lose a share of their tests, for any reasons. */
+  /** Probability that a breaking change fails a share of all tests of the run (SHARES in odds.ts), with any causes. */
   wide: 0.05,
-  /** Each further thing that a change breaks for another reason. */
+  /** Factor for each further unit that the same change breaks. */
   further: 0.15,
-  /** A change breaks a test that has passed at the commit as well. */
+  /** Factor for a break by the change if the task has passed the test at the same commit. */
   passedAtCommit: 0.001,
-  /** A change that breaks a test breaks another one of its file, for another reason. */
+  /** Probability that a change that breaks a unit also breaks another unit of the same file. */
   inFile: 0.03,
+  /** Probability that a flaky test that has failed once fails with a new cause; it decreases with each further failure. */
   otherCause: 0.3,
-  /** Probability of a failure of a test that no other build has: the change may add any number of them. */
+  /** Probability that a change breaks tests that no other build has. Does not depend on their number: a change may add any number. */
   newTest: 0.3,
+  /** Probability that a failure is inherited if the last result on the line failed with the same cause. */
   inheritedLast: 0.8,
+  /** Probability that a failure is inherited if the last result on the line failed with another cause. */
   inheritedOther: 0.15,
+  /** Probability that a failure is inherited if the next result on the line after the base failed with the same cause. */
   inheritedNext: 0.75,
+  /** How many times as likely as a break by the change an inherited failure is if other builds or lines have it too. */
   siblings: 6,
-  /** Disturbed builds are as frequent as before: (k + a) / (n + b). */
+  /** The prior of the share of disturbed builds, as pseudo-counts: (disturbed builds + unrestA) / (builds + unrestB). */
   unrestA: 0.2,
   unrestB: 25,
-  /** Given that a change breaks a test, the probability that another change breaks it with the same cause. */
+  /** Factor on the probability that the change of another pull request broke the test with the same cause. */
   sameBreak: 0.1,
+  /** Factor on the probability that the change of another pull request broke the test with another cause. */
   otherBreak: 3,
+  /** Number of runs that the share of disturbed builds counts as in the estimate for one machine. */
   hostWeight: 3,
-  /** Failures of a disturbed run that say the same as those of another one. */
+  /** Factor for failures of a disturbed run whose cause was seen in other builds as well; see `Sightings.isSpread`. */
   sighted: 300,
-  /** Probability of failures of one file with a message that was seen nowhere else and does not name an outside cause. */
+  /** Factor for failures of a disturbed run in one file whose cause was not seen elsewhere and whose text names no outside cause. */
   strange: 0.3,
-  /** Share of disturbed runs that show only novel causes. */
+  /** Share of disturbed runs in which all causes are novel, so that `strange` does not apply. */
   novel: 0.3,
-  /** Many tests in several files say that something outside failed. */
+  /** Factor for failures of a disturbed run in several files whose text names an outside cause. */
   saysMany: 1000,
-  /** The surroundings do the same to the next build of the branch, and to no other one. */
+  /** Probability that the environment disturbs the next build of the branch in the same way, but no other build. */
   repeated: 0.0005,
 };
 export type Constants = typeof CONSTANTS;
 
-/** The results of a failed test on the line, around the base of the build. */
+/** The results of a failed test on the line, around the base commit of the build. */
 export type Inheritance = {
   /** The last result at or before the base. */
   last: "this cause" | "other cause" | "passed" | "none";
-  /** The probability that this result had a cause in the test itself. */
+  /** The probability that this result was a flaky failure. */
   doubt: number;
-  /** The next result after the base failed with this cause, and nothing later passes. */
+  /** Whether the next result after the base failed with this cause, and no later one passed. */
   isNextBroken: boolean;
-  /** Whether it currently fails with this cause on another line, if the line of the build is unknown. */
+  /** Whether the test currently fails with this cause on another line, if the build names no target branch. */
   isOnOtherLine: boolean;
-  /** The last results of up to five other builds on the line within five days: failed with this cause, and passed. */
+  /** Numbers of results in up to five other branches and pull requests within five days: failed with this cause, and passed. */
   siblings: { failed: number; passed: number };
 };
 
@@ -64,39 +73,46 @@ export type FailedTestFacts = {
   test: number;
   cause: string;
   file: string;
+  /** Whether the text of the failure names a cause outside of the code, such as a refused connection. */
   saysOutside: boolean;
-  /** Builds of this pull request in a row in which it failed, this one included. */
+  /** Number of consecutive builds of this pull request in which the test failed, including this one. */
   inARow: number;
-  /** Number of its results in other builds, and of those that failed for a reason in the code. */
+  /** Number of its results in other builds. */
   results: number;
+  /** Number of its failures in other builds whose cause was not outside of the code. */
   failed: number;
-  /** Single failures on the line, and those that passed on retry or again at the same commit. */
+  /** Number of flaky failures: single failures on the line, and failures that passed on retry or in a rerun. */
   failures: number;
-  /** The lengths of rows of failures on the line: two or more. */
+  /** Lengths of the episodes: two or more consecutive failures on the line. */
   episodes: readonly number[];
-  /** Number of other pull requests in which it failed, for any reason: with this cause, and with others. */
+  /** Number of other pull requests in which it failed: with this cause, and with other causes. */
   pullRequests: { same: number; other: number };
+  /** Whether it has failed in other builds. */
   hasFailed: boolean;
+  /** Whether it has failed in other builds with this cause. */
   hasFailedForThis: boolean;
-  /** Whether its last results on the line are failures with this cause. */
+  /** Whether its last known result on the line is a failure with this cause. */
   isOpen: boolean;
-  /** The build itself is of the line. */
+  /** Whether the build itself is on the line. */
   isOnLine: boolean;
-  /** The task has passed it at the same commit. */
+  /** Whether the task has passed it at the same commit. */
   passedAtCommit: boolean;
   inheritance: Inheritance;
 };
 
 /** How often a cause was seen in runs of the task in other builds within 72 hours. */
 export type Sightings = {
+  /** Number of failures with the cause. */
   hits: number;
+  /** Number of results in all runs that were searched for the cause. */
   results: number;
-  /** Whether it hit three tests in two of them, or six in one. */
+  /** Whether the cause failed three tests in each of two runs, six tests in one run, or three in another task of the same build. */
   isSpread: boolean;
 };
 
 /** The failures of one run, or of one shard of it. */
 export type FailedRun = {
+  /** Number of tests that passed or failed. */
   tests: number;
   failures: readonly FailedTestFacts[];
   sightings: ReadonlyMap<string, Sightings>;
@@ -122,8 +138,8 @@ export type Judgement = {
   shares: Record<ExplanationKind, number>;
   /** The strongest explanation. */
   kind: ExplanationKind;
-  /** The change breaks many tests of the run at once, which says nothing of one of them. */
+  /** Whether the change breaks many tests of the run at once, so that the failure is no evidence about this test. */
   isOfMany: boolean;
-  /** How likely the run is disturbed. Many failures at once are suspect at first, until further runs on the machine show more. */
+  /** The probability that the run is disturbed; at least 0.5 for many failures at once that are new in the pull request. */
   disturbed: number;
 };

@@ -1,26 +1,26 @@
-/** Weighs each explanation of failures that belong together. All weights are logarithms. */
+/** Groups the failures of a run into units, and weighs each explanation of a unit. All weights are logarithms of probabilities. */
 
 import type { Constants, FailedRun, FailedTestFacts, Inheritance, RateShare } from "./odds_facts.ts";
 
-/** At least this many failures in this many files are judged together if they have one cause, and are no evidence about a test. */
+/** Minimum number of failures with one cause, and of their files, to be one unit across files. They are no evidence about a single test. */
 export const MANY_AT_ONCE = { tests: 6, files: 3 };
 
-/** Logarithms of the weights. */
+/** Failures that are explained together, with the logarithm of the weight of each explanation. */
 export type Unit = {
   failures: readonly FailedTestFacts[];
-  /** Whether it has failures of one cause in many files. */
+  /** Whether its failures are in several files. */
   isMany: boolean;
-  /** Whether it is inherited, and so also fails in a disturbed run. */
+  /** Whether it is probably inherited, so that it fails in a disturbed run as well. */
   isInherited: boolean;
   change: number;
-  /** The weight of the change given that it breaks another test of the file. */
+  /** The weight of the change, given that it breaks another unit of the same file. */
   inFile: number;
   flaky: number;
   inherited: number;
   outside: number;
 };
 
-/** Failures of one file with one cause; or of one cause in many files. */
+/** Groups failures with one cause: by file, or into one unit if they are as many as MANY_AT_ONCE and not inherited. */
 export function toUnits({ failures }: FailedRun): (readonly FailedTestFacts[])[] {
   const keyOf = ({ cause, inheritance }: FailedTestFacts) => `${cause} ${inheritance.last === "this cause"}`;
   return [...Map.groupBy(failures, keyOf).values()].flatMap((same) => {
@@ -30,17 +30,21 @@ export function toUnits({ failures }: FailedRun): (readonly FailedTestFacts[])[]
   });
 }
 
-/** `k` of `n` results failed by themselves, and those of pull requests that a change breaks with such a chance. */
+/** The history of a test in other builds. */
 type PastCount = {
+  /** Number of flaky failures. */
   k: number;
+  /** Number of results. */
   n: number;
-  /** Rows of failures on a line, which one change may have broken. */
+  /** Lengths of episodes on the line; one change may have caused all failures of an episode. */
   episodes: readonly number[];
+  /** The probability that a change breaks the test. */
   chance: number;
+  /** Numbers of pull requests in which the test failed, with the probability that their own change broke it. */
   pullRequests: readonly { count: number; chance: number }[];
 };
 
-/** The odds that a test fails by itself `times` more. */
+/** Returns the probability that a flaky test fails `times` more times, given its history and the distribution of rates. */
 function flakyOdds(past: PastCount, times: number, rates: readonly RateShare[]) {
   const { k, n, episodes, chance, pullRequests } = past;
   const failed = pullRequests.reduce((sum, { count }) => sum + count, 0) + episodes.reduce((sum, one) => sum + one, k);
@@ -73,7 +77,7 @@ export function weighUnit(
   const again = (inARow - 1) * Math.log(c.streak);
   const size = unit.length;
   const isMany = new Set(unit.map(({ file }) => file)).size > 1;
-  // Further tests of a file follow from the first one; of many at once each set is equally likely.
+  // Further tests of the file fail as a consequence of the first one. For a unit across files, each set of that size is equally likely.
   const spread = isMany ? Math.log(c.many / n) - logChoose(n, size) : Math.log(c.broken / n);
   const isNew = unit.every(({ results, inheritance }) => results === 0 && inheritance.last === "none");
   const hasPassed = unit.some(({ passedAtCommit }) => passedAtCommit) ? Math.log(c.passedAtCommit) : 0;
@@ -81,7 +85,7 @@ export function weighUnit(
   let flaky = 0;
   const chance = (c.guilty * c.broken) / n;
   for (const { hasFailed, hasFailedForThis, failures, episodes, pullRequests, results, inARow } of unit) {
-    // The more often it has failed, the less does it fail for another cause than ever before.
+    // The more often a test has failed, the less likely is a failure with a new cause.
     const words =
       hasFailed && !hasFailedForThis ? c.otherCause / (1 + failures + episodes.length + pullRequests.other) : 1;
     const bySame = { count: pullRequests.same, chance: c.sameBreak * chance };
@@ -109,10 +113,13 @@ export function weighUnit(
   };
 }
 
-/** From this weight on, a unit counts as inherited: it fails in a disturbed run as well. */
+/** Minimum weight of a unit to count as inherited, so that it fails in a disturbed run as well. */
 const MIN_INHERITED_WEIGHT = Math.log(0.1);
 
-/** Logarithm: the likelihood of the failures of a unit in a run of which its surroundings fail such a share. */
+/**
+ * Returns the logarithm of the likelihood that the unit fails in a disturbed run whose environment fails the given share of tests.
+ * `strange` is the factor for a cause that was not seen elsewhere.
+ */
 export function weighDisturbed(
   { sightings, tests }: FailedRun,
   { failures, isMany, isInherited, inherited }: Unit,
@@ -123,13 +130,13 @@ export function weighDisturbed(
   if (isInherited) return inherited;
   const seen = sightings.get(failures[0]!.cause);
   const says = failures[0]!.saysOutside;
-  // Reports without files have all tests in one.
+  // A report without files has all tests in one file, so half of all tests counts as many.
   const areMany = isMany || (failures.length >= MANY_AT_ONCE.tests && 2 * failures.length > tests);
   const known = seen?.isSpread ? c.sighted : areMany && says ? c.saysMany : isMany || says ? 1 : strange;
   return failures.length * Math.log(share) + Math.log(known);
 }
 
-/** `change` is the logarithm of the odds that a change breaks the test. */
+/** Returns the logarithm of the weight that a failure is inherited. `change` is that of a break by the change. */
 function weighInherited(
   { last, doubt, isNextBroken, isOnOtherLine, siblings }: Inheritance,
   change: number,
@@ -149,10 +156,12 @@ function weighOutside({ sightings }: FailedRun, unit: readonly FailedTestFacts[]
   return seen?.isSpread ? seen.hits / seen.results : 0;
 }
 
+/** Returns log(e^a - e^b). */
 export const logMinus = (a: number, b: number): number => (a <= b ? -Infinity : a + Math.log1p(-Math.exp(b - a)));
 
+/** Returns the logarithm of the sum of the exponentials. */
 export function logSum(logs: readonly number[]): number {
-  // There may be more than a call takes as arguments.
+  // `Math.max` takes a limited number of arguments.
   const most = logs.reduce((most, log) => Math.max(most, log), -Infinity);
   if (most === -Infinity) return most;
   return most + Math.log(logs.reduce((sum, log) => sum + Math.exp(log - most), 0));

@@ -11,13 +11,13 @@ import { toContainedPath } from "./report_path.ts";
 export const UNIT_IN_SUITE = String.raw`^(?=\S*[./])([^\s$]+)(\$\S*)?( > |$)`;
 const unitInSuite = new RegExp(UNIT_IN_SUITE);
 
-/** What a test case belongs to when tests are split: its file, or else its class or package; undefined: neither is known. */
+/** Returns the unit by which a test case is assigned to a shard: its file, or else its class or package; undefined if none is known. */
 export const unitOf = ({ file, suite }: { file: string | null; suite: string }): string | undefined =>
   file === null ? unitInSuite.exec(suite)?.[1] : normalizeFile(file);
 
 /**
- * What files took beyond their test cases, such as for imports and hooks; less than 0 for tests that ran at the same time. `first` is
- * the index of a case of the file.
+ * Returns the time of files beyond that of their test cases, such as for imports and hooks; negative for tests that ran concurrently.
+ * `first` is the index of the first case of the file.
  */
 export function overheadsOf(
   cases: readonly { file: string | null; suite: string; durationMs: number | null; unitMs?: number }[],
@@ -37,7 +37,7 @@ export function overheadsOf(
   );
 }
 
-/** `ms` is null where no run has told it. */
+/** The duration of a file; null if no run has recorded it. */
 export type FileTiming = { file: string; ms: number | null };
 
 /** `shard` counts from 1. */

@@ -20,9 +20,9 @@ export type TaskEnd = {
   slug: string;
   status: TaskStatus;
   attempt: number;
-  /** As announced. */
+  /** The announced number of shards. */
   shards: number;
-  /** Those that uploads have named. */
+  /** The shards that have uploaded. */
   namedShards: readonly number[];
   completedAt: string | null;
   failed: number;

@@ -29,11 +29,11 @@ export type Tree = {
   commit: string;
   /** The commands of `prepare` and `build` have run in it, for this commit. */
   isPrepared: boolean;
-  /** What the log of the task says about the tree. */
+  /** Lines about the tree for the log of the task. */
   notes: string[];
-  /** These commands have run: the next task of the commit begins with what is in the tree now. */
+  /** Records that `prepare` and `build` have run: the next task of the commit starts with the present contents of the tree. */
   prepared(): Promise<void>;
-  /** Nobody uses it any more. */
+  /** Makes the tree available to other tasks. */
   release(): void;
 };
 

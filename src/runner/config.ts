@@ -37,7 +37,7 @@ export type TaskConfig = {
   gate: GateMode | undefined;
   /** Paths and globs of files for the run as a whole; they begin at `workingDirectory` and stay below it. */
   artifacts: string[];
-  /** Of which test cases the files that the report names are sent. */
+  /** The test cases whose attachments, as the report names them, are sent. */
   attachments: AttachmentScope | "none";
   /** Names of variables that the command gets from the runner's own environment. */
   pass: string[];

@@ -74,9 +74,9 @@ export function collectOutput(mask: Mask, passOn: (bytes: Uint8Array) => void) {
   };
 }
 
-/** Git LFS says why first, and git only that it failed. */
+/** The line in which Git LFS gives the reason; the later line of git says only that it failed. */
 const OF_LFS = /^(Error downloading object|batch response): /;
-/** What git did not accept, and a program that git does not find. */
+/** Lines about a rejected ref, or a program that git does not find. */
 const OTHER_REASON = /^( ! \[|git: )/;
 
 /** Returns the line of git's output that says why it failed, short and without credentials; empty if there is none. */

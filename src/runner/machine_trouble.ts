@@ -1,13 +1,13 @@
-/** Failures of a command that are the machine's: a full disk, a signal from outside, or an exit code that assay.yaml names. */
+/** Recognises commands that failed because of the machine: a full disk, a signal from outside, or an exit code that assay.yaml lists. */
 
 import { statfsSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import type { TaskConfig } from "./config.ts";
 
-/** What may still be written. */
+/** The free space of a file system, in bytes and inodes. */
 export type FreeSpace = { bytes: number; files: number };
 
-/** Returns the reason if the machine made a command fail; null: the tests may be the cause. */
+/** Returns the reason if a command failed because of the machine; null if the tests may be the cause. */
 export function troubleOf(
   { config, freeSpace = readFreeSpace }: { config: TaskConfig; freeSpace?: ((path: string) => FreeSpace) | undefined },
   exitCode: number,
@@ -25,13 +25,13 @@ export function troubleOf(
     : `The command was ended by ${signal} from outside of the runner, without a report; SIGKILL may mean that the machine is out of memory`;
 }
 
-/** 128 and the signal, as shells tell it; a program that crashes gets another signal. */
+/** Signals by exit code, which is 128 plus the signal as in shells. A program that crashes gets another signal. */
 const OUTSIDE_SIGNALS = new Map(
   (["SIGHUP", "SIGKILL", "SIGTERM"] as const).map((signal) => [128 + constants.signals[signal], signal]),
 );
-/** A disk that has less is full. */
+/** A disk with less free space, in bytes, counts as full. */
 const FULL_BYTES = 1_048_576;
-/** The runner itself needs some files: its pipes and lists. */
+/** A disk with fewer free inodes counts as full: the runner itself needs some files. */
 const FULL_FILES = 16;
 
 function readFreeSpace(path: string): FreeSpace {

@@ -1,24 +1,24 @@
-/** Which files the reports of a run name as attachments, in the order in which they are sent. */
+/** Finds the files that the reports of a run name as attachments, in the order in which they are sent. */
 
 import { dirname } from "node:path";
 import { readReport } from "../reports/read.ts";
 import type { Report, ReportedCase } from "../reports/report.ts";
 
-/** Of which test cases attachments are sent: of those that failed, at least once, or of all. */
+/** The test cases whose attachments are sent: those that failed at least once, or all. */
 export type AttachmentScope = "failed" | "all";
 
-/** `bases`: the folders that a relative path may begin at. */
+/** An attachment. `bases` are the folders that a relative path may start at. */
 export type NamedAttachment = { path: string; name: string; contentType: string | null; bases: string[] };
 
-/** What a server unpacks at most with its usual limits. */
+/** Maximum size of an unpacked report: the default limit of a server. */
 const MAX_INFLATED_BYTES = 128 * 2 ** 20;
 
 const hasFailed = ({ status, flaky }: ReportedCase): boolean => status === "failed" || flaky;
 
 /**
- * Reads the report files and returns what they name, each path once: first what belongs to no test case, then failed cases,
- * then the others. Files of one folder are read together, as attempts of one test may be. A report that cannot be read names
- * nothing: the server says what is wrong with it.
+ * Reads the report files and returns the attachments that they name, each path once: first those of no test case, then those of failed
+ * cases, then the others. Files of one folder are read together, because they may contain attempts of one test. A report that cannot be
+ * parsed names no attachments; the server reports the error.
  */
 export function findNamedAttachments(
   files: readonly { path: string; bytes: Uint8Array<ArrayBuffer> }[],
@@ -56,6 +56,6 @@ function* attachmentsOf(report: Report, scope: AttachmentScope) {
   ];
   for (const { attachments = [], isFailed, rank } of owners)
     for (const { path, name, contentType, body } of attachments)
-      // What the report holds itself, the server has already.
+      // Attachments with a body in the report itself are already on the server.
       if (path !== null && body === null && (isFailed || scope === "all")) yield { path, name, contentType, rank };
 }

@@ -13,28 +13,29 @@ import type { Mask } from "../secrets/mask.ts";
 import type { NamedAttachment } from "./named_attachments.ts";
 import type { RunnerRequest, ServerAnswer } from "./protocol.ts";
 
-/** What a server keeps of a run. */
+/** Maximum number of attachments of a run: the default limit of a server. */
 const MAX_ATTACHMENTS_OF_RUN = 200;
-/** Of the files in one request; a server takes 32 MiB. A project has 60 requests a minute, so that few are to do. */
+/** Maximum size of the files in one request. A server accepts 32 MiB. Large requests are few, and a project may send 60 a minute. */
 const MAX_FORM_BYTES = 16 * 2 ** 20;
-/** Larger files go by themselves, streamed. */
+/** Maximum size of a file in a form. Larger files are streamed in requests of their own. */
 const MAX_FORM_FILE_BYTES = 4 * 2 ** 20;
-/** What a server keeps of an execution; how large one file may be is for the server to say. */
+/** Maximum size of a file: the default limit of a server for all files of an execution. The server may refuse smaller files. */
 const MAX_FILE_BYTES = 2 ** 30;
 
-/** Beside the 30 s that any try may take: slow lines carry this much. */
+/** Assumed minimum bandwidth, in bytes per millisecond. The timeout of a request is 30 s and the time for its bytes. */
 const BYTES_PER_MS = 256;
+/** Maximum number of warnings of the server that are printed. */
 const MAX_WARNINGS = 10;
 
 export type AttachmentSending = {
-  /** Tries patiently; a text says why there is no answer. */
+  /** Sends a request, with retries. Returns a text with the reason if there is no answer. */
   ask: (request: RunnerRequest) => Promise<ServerAnswer | string>;
   messageOf: (answer: ServerAnswer) => string;
   executionId: string;
   taskSlug: string;
-  /** Of a runner: whose task it was. */
+  /** The lease of the task; set by runners only. */
   leaseId?: string;
-  /** Without links, as `openAttachRoot` returns it. */
+  /** The folder that attachments must be in, without symbolic links, as `openAttachRoot` returns it. */
   root: string;
   mask?: Mask | undefined;
 };
@@ -43,13 +44,13 @@ export type SentAttachments = {
   count: number;
   bytes: number;
   leftOut: { path: string; reason: string }[];
-  /** Why the rest was not sent at all. */
+  /** The reason why the remaining files were not sent. */
   problem: string | undefined;
-  /** What the server says of files that it has not kept. */
+  /** Warnings of the server about files that it did not store. */
   warnings: string[];
 };
 
-/** Does not throw for anything that a file or a server does. */
+/** Sends the attachments. Does not throw for an unreadable file or a failed request. */
 export async function sendAttachments(
   named: readonly NamedAttachment[],
   sending: AttachmentSending,
@@ -76,7 +77,7 @@ export async function sendAttachments(
     }
     opened++;
     try {
-      // The report has the path with its secrets hidden.
+      // The path is masked as in the report, so that the server can match the two.
       const [path, name] = mask ? [mask.text(one.path), mask.text(one.name)] : [one.path, one.name];
       if (file.size > MAX_FILE_BYTES) leaveOut("larger than 1 GiB");
       else if (file.size > MAX_FORM_FILE_BYTES || !fitsInForm(path))
@@ -118,7 +119,7 @@ async function sendForm(parts: FormPart[], sending: AttachmentSending, sent: Sen
     timeoutMs: timeoutMsOf(body.length),
   });
   if (typeof answer !== "string" && answer.status === 413 && parts.length > 1) {
-    // A proxy in front of the server may take less than the server does.
+    // A proxy in front of the server may have a lower limit than the server.
     const half = Math.ceil(parts.length / 2);
     await sendForm(parts.slice(0, half), sending, sent);
     if (sent.problem === undefined) await sendForm(parts.slice(half), sending, sent);
@@ -167,7 +168,7 @@ async function sendFile(
 
 const isMissing = (status: number): boolean => status === 404 || status === 405;
 
-/** Only these answers say that the next request would end in the same way. */
+/** Whether further requests would fail in the same way, so that sending stops. */
 const endsAll = (status: number): boolean => [401, 403, 404, 405, 429].includes(status) || status >= 500;
 
 function take(
@@ -188,7 +189,7 @@ function take(
   } else for (const path of paths) sent.leftOut.push({ path, reason: messageOf(answer) });
 }
 
-/** How many of the files are attachments now, and what the server says of the others. */
+/** Returns the number of stored files, and the warnings of the server about the others. */
 function readAnswer({ text }: ServerAnswer, sent: number): { count: number; warnings: string[] } {
   try {
     const { attachments, warnings, reason } = JSON.parse(text) as Record<string, unknown>;
@@ -202,10 +203,10 @@ function readAnswer({ text }: ServerAnswer, sent: number): { count: number; warn
   }
 }
 
-/** Of the paths in a line. */
+/** Maximum number of paths in a log line. */
 const MAX_PATHS = 10;
 
-/** What became of them, a line each: how many were sent, which were left out, and why. */
+/** Returns log lines that tell how many attachments were sent, and which were left out and why. */
 export function toAttachmentLines({ count, bytes, leftOut, problem, warnings }: SentAttachments): string[] {
   const lines: string[] = [];
   const files = (n: number) => (n === 1 ? "1 attachment" : `${n} attachments`);

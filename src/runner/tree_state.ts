@@ -1,4 +1,4 @@
-/** What checkout, `prepare` and `build` left in a work tree, and how the changes of a task are undone. */
+/** Records the state of a work tree after checkout, `prepare` and `build`, and undoes the changes that a task makes to it. */
 
 import { lstatSync, readdirSync } from "node:fs";
 import { chmod, mkdir, rm } from "node:fs/promises";

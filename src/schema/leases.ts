@@ -267,7 +267,7 @@ export const settledCommit = v.strictObject({
   ),
 });
 
-/** What became of a lease that ended without a report. */
+/** A lease that ended without a report, and the resulting status of its task. */
 export const leaseEnd = v.strictObject({
   id: described(uuid, "The lease"),
   executionId,

@@ -46,7 +46,7 @@ export const lockAutomation = async (sql: Tx, teamId: string, id: string): Promi
   (await sql`select from automation where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
 
 type StoredAutomation = Pick<AutomationRow, "name" | "enabled" | "trigger" | "conditions" | "actions"> & {
-  /** Of a schedule that is enabled. */
+  /** The time of the next run; null unless the trigger is an enabled schedule. */
   nextRunAt: string | null;
 };
 

@@ -44,7 +44,10 @@ export const onDefaultBranch = (sql: Sql, projectId: Given, condition: Fragment,
     select id from (${named} union all ${buildsOf(sql, projectId, sql`is null`, own)}) either order by id desc limit ${limit}`;
 };
 
-/** What an execution says of its baseline. `id` is its own; `base` undefined: it names neither target branch nor base commit. */
+/**
+ * The fields of an execution that select its baseline. `id` is that of the execution; `base` is undefined if it names neither a target
+ * branch nor a base commit.
+ */
 type BaselineQuery = {
   id: Given;
   branch: Given | null;

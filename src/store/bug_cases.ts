@@ -108,7 +108,7 @@ export const selectCasesOfBugsIn = async (sql: Tx, projectId: string, runIds: re
 
 type CleanCase = { bugId: string; testCase: number; clean: number };
 
-/** What these runs say of test cases of live bugs that have not been seen since, in the order of the runs. */
+/** Returns the results of these runs for test cases of live bugs that have not occurred since, in the order of the runs. */
 const selectCleanResults = (sql: Tx, projectId: string, runs: readonly CleanRun[], testCases: readonly number[]) => sql<
   (CleanCase & { letter: string })[]
 >`
@@ -128,8 +128,8 @@ const selectCleanResults = (sql: Tx, projectId: string, runs: readonly CleanRun[
   order by run.place`;
 
 /**
- * In a transaction that holds the lock of the bugs: the passed ones of these cases count, run after run, towards the end of
- * the bugs that have not been seen since. Answers the bugs whose cases have all passed often enough in a row.
+ * In a transaction that holds the lock of the bugs: counts the passes of these cases, run after run, for the
+ * bugs that have not occurred since. Returns the bugs whose cases have all passed in enough consecutive runs.
  */
 export async function countCleanCases(
   sql: Tx,
@@ -177,7 +177,7 @@ const CASES_OF_BUGS = compose<"project" | "testCases", { number: number }>(
         where project_id = ${given("project")} and id = k.bug_report_id and ${isLiveBug(sql, sql`b`)} offset 0) b)`,
 );
 
-/** Those of these test cases, by their numbers, that live bugs have. */
+/** Returns those of the given test cases that belong to live bugs. */
 export const selectCasesOfBugs = async (
   sql: Sql,
   projectId: string,
@@ -187,11 +187,11 @@ export const selectCasesOfBugs = async (
   return new Set(rows.map(({ number }) => number));
 };
 
-/** Clean runs count from now on. */
+/** Resets the number of clean runs of the bug, so that they are counted from now on. */
 export const resetCleanCases = (sql: Tx, projectId: string, id: string) =>
   sql`update bug_case set clean = 0 where project_id = ${projectId} and bug_report_id = ${id}`;
 
-/** The numbers of those of the ids that are test cases of the project. */
+/** Returns the numbers of the ids that are test cases of the project. */
 export const selectTestCasesById = async (sql: Sql, projectId: string, ids: readonly string[]): Promise<number[]> => {
   const rows = await sql<{ number: number }[]>`
     select number from test_case

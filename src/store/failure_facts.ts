@@ -1,4 +1,4 @@
-/** What is known of failed test cases, for the odds of their failures: see rules/odds.ts. Each statement is about all runs that are judged together. */
+/** Reads the facts about failed test cases that rules/odds.ts judges by. Each statement reads for all runs that are judged together. */
 
 import type { Failure } from "../rules/fingerprint.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
@@ -7,12 +7,15 @@ import { blockOfCase, failedResultsOf } from "./packing.ts";
 import { isActiveQuarantine, isTrustedBuild } from "./predicates.ts";
 import type { ExplanationKind } from "../rules/odds_facts.ts";
 
-/** Of so many failures of a run the history is read; further ones are weighed without. */
+/** Maximum number of failures of a run whose history is read; further ones are judged without a history. */
 export const MAX_WITH_HISTORY = 300;
-/** So many of the last failures of a test case are read. */
+/** Maximum number of past failures that are read per test case, the newest first. */
 export const PAST_FAILURES = 60;
 
-/** A failed result of a run; `cause` is hexadecimal, null: the report says nothing of it. Only the first failure of a cause has kind, message and stack. */
+/**
+ * A failed result of a run. `cause` is the fingerprint in hexadecimal; null if the report has no details of the failure. Only the first
+ * failure of each cause has `kind`, `message` and `stack`.
+ */
 export type FailedRow = Omit<Failure, "name"> & {
   runId: string;
   testCase: number;
@@ -37,24 +40,28 @@ export const selectFailed = (sql: Tx, projectId: string, runIds: readonly string
     where q.project_id = ${projectId} and q.test_case = f.number and ${isActiveQuarantine(sql, sql`q`)}) as is_active) q
   order by f.run_id, f.number`;
 
-/** Of the failed result `f`. */
+/** A subquery: these columns of the details of the failed result `f`. */
 const detailOf = (sql: Sql, projectId: string, columns: Fragment) => sql`
   select ${columns} from case_detail
   where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = f.attempt offset 0`;
 
-/** A failure of a test case before, or a pass after a failed attempt. */
+/** An earlier failure of a test case, or an earlier pass on retry (`isRetried`). */
 export type PastFailure = {
   testCase: number;
   runId: string;
   cause: string | null;
   isRetried: boolean;
   explained: ExplanationKind;
+  /** Whether it was one of many failures at once that were blamed on a change; see `Judgement`. */
   isOfMany: boolean;
-  /** Builds of its branch in a row in which it failed, up to this one. */
+  /** Number of consecutive builds of its branch in which the test case failed, up to and including this one. */
   inARow: number;
 };
 
-/** The last failures of test cases in runs that each of these sees, newest first. `until`: only what is before it was seen. */
+/**
+ * Returns the last failures of the test cases before each of these runs, newest first. `until` is the upper bound of the ids that a run
+ * takes into account.
+ */
 export const selectPast = (sql: Tx, projectId: string, runs: readonly FailedRunKey[]) => {
   const asked = Map.groupBy(runs, untilOf)
     .entries()
@@ -62,7 +69,7 @@ export const selectPast = (sql: Tx, projectId: string, runs: readonly FailedRunK
       [...new Set(same.flatMap(({ testCases }) => testCases))].map((number) => ({ until, number })),
     )
     .toArray();
-  // In an order that only the index of test cases has.
+  // The redundant range and the order make the planner use the index of test cases.
   const last = (columns: Fragment, table: Fragment) => sql`(
     select f.run_id, ${columns}, f.cause from ${table} f
     where f.project_id = ${projectId} and f.test_case >= n.number and f.test_case <= n.number and f.run_id < n.until
@@ -82,14 +89,14 @@ export const selectPast = (sql: Tx, projectId: string, runs: readonly FailedRunK
     order by f.run_id desc`;
 };
 
-/** Where a run was whose failures are evidence. */
+/** The origin of an earlier run whose failures are evidence. */
 export type PastOrigin = OtherOrigin & {
   id: string;
-  /** ISO 8601. */
+  /** When the run was completed; ISO 8601. */
   at: string;
 };
 
-/** Those of these runs that say something. */
+/** Returns the origins of those runs that are evidence: complete and trusted ones that are no outage. */
 export const selectOrigins = (sql: Tx, projectId: string, runIds: readonly string[]) => sql<PastOrigin[]>`
   select r.id, e.id as "executionId", ${originColumns(sql, projectId)}, r.completed_at as at
   from unnest(${toTextArray(runIds)}::uuid[]) as past (id) cross join lateral (
@@ -99,20 +106,20 @@ export const selectOrigins = (sql: Tx, projectId: string, runIds: readonly strin
     select * from execution e
     where e.project_id = ${projectId} and e.id = r.execution_id and ${isTrustedBuild(sql, sql`e`)} offset 0) e`;
 
-/** How many results test cases have had, those of runs that are not counted yet not included. */
+/** Returns the number of results of each test case, without those of runs that are not counted yet. */
 export const selectResultCounts = (sql: Tx, projectId: string, numbers: readonly number[]) => sql<
   { testCase: number; runs: number }[]
 >`
   select test_case as "testCase", runs from case_health
   where project_id = ${projectId} and test_case = any(${toNumberArray(numbers)}::int[])`;
 
-/** What a test case did in a run; absent: it passed. */
+/** The failure of a test case in a run. A test case that passed has no row. */
 export type CaseState = {
   runId: string;
   testCase: number;
   cause: string | null;
   explained: ExplanationKind | null;
-  /** The share of the test itself. */
+  /** The probability that the failure was flaky. */
   flaky: number;
 };
 
@@ -124,7 +131,7 @@ export const selectStates = (sql: Tx, projectId: string, runIds: readonly string
     select run_id, test_case, cause, explained, flaky from failure
     where project_id = ${projectId} and run_id = run.id and test_case = any(${toNumberArray(numbers)}::int[]) offset 0) f`;
 
-/** Which of these test cases a rerun of the build has passed, of which of these runs. */
+/** Returns the test cases that failed in these runs and passed in a rerun of the same build, by run. */
 export const selectPassedAgain = (
   sql: Tx,
   projectId: string,
@@ -144,7 +151,7 @@ export const selectPassedAgain = (
     where project_id = ${projectId} and run_id = r.id and block = ${blockOfCase(sql, sql`n.number`)} offset 0) c
   where c.letter in ('p', 'P')`;
 
-/** Which of these runs have no result of which of these test cases. */
+/** Returns the test cases that neither passed nor failed in these runs, by run. */
 export const selectAbsent = (sql: Tx, projectId: string, runIds: readonly string[], numbers: readonly number[]) => sql<
   { runId: string; testCases: number[] }[]
 >`

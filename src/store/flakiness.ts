@@ -108,7 +108,7 @@ export const selectConcerned = async (sql: Tx, projectId: string, runIds: readon
   return rows.map(({ number }) => number);
 };
 
-/** What decides whether a test case is flaky; `results` are at most 200. */
+/** The facts that decide whether a test case is flaky. `results` is the number of recent results, at most 200. */
 type FlakinessFacts = {
   testCase: number;
   results: number;

@@ -1,4 +1,4 @@
-/** Where runs that are judged together come from, and the runs beside them: see rules/odds.ts. `place` is that of a run among them. */
+/** Reads the origins of runs that are judged together, and other runs that are evidence: see rules/odds.ts. `place` is a run's index. */
 
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { baseRuns } from "./baselines.ts";
@@ -8,38 +8,41 @@ import { blockOfCase } from "./packing.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
 const HOUR_MS = 3_600_000;
-/** So many of the last runs of the task on the line tell which of its failures follow each other. */
+/** Maximum number of runs of the task on the line that are read, to find out which failures are consecutive. */
 export const LINE_RUNS = 100;
+/** Maximum number of runs of the task on the branch of the judged run, if that is not the line. */
 const OWN_RUNS = 20;
-/** So many other branches and pull requests are asked, and for so many days. */
+/** Maximum number of other branches and pull requests whose last run is evidence. */
 export const SIBLINGS = 5;
+/** Maximum age of their runs, in days. */
 const SIBLING_DAYS = 5;
-/** So many executions are looked through for them, and so many runs for the causes of a run. */
+/** Maximum number of executions that are searched for siblings, and of runs that are searched for the causes of a run. */
 export const EXECUTIONS_LOOKED_AT = 100;
-/** Further ones are read, since those of the same branch or commit are left out. */
+/** Number of executions that are read beyond EXECUTIONS_LOOKED_AT, because some are of the same branch or commit and do not count. */
 const SPARE = 50;
+/** Maximum age of the runs that are searched for the causes of a run, in hours. */
 const OUTSIDE_HOURS = 72;
-/** A cause of so many failures of a run is none of a test. */
+/** Minimum number of failures with one cause in a run that show that the cause is not in a single test. */
 export const SPREAD = 3;
 
-/** A run with the test cases that failed in it, and their causes, as far as their history is read. */
+/** A run with its failed test cases and their causes, at most MAX_WITH_HISTORY of each. */
 export type FailedRunKey = JudgedRun & {
-  /** When it was completed, or now; ISO 8601. */
+  /** The completion time of the run, or now if it is not complete; ISO 8601. */
   at: string;
-  /** What other builds fail with counts up to here: the same, or now where the run is judged once more. */
+  /** Failures of other builds up to this time are evidence: `at`, or now if the run is judged again; ISO 8601. */
   seenAt: string;
   testCases: readonly number[];
   causes: readonly string[];
 };
 
-/** Ids before this one were there when the run was completed. */
+/** Returns the first id after the completion of the run. Ids are ordered by time, so all smaller ones existed by then. */
 export const untilOf = ({ at }: FailedRunKey): string => firstIdAt(Date.parse(at) + 1);
 const seenUntil = ({ seenAt }: FailedRunKey): string => firstIdAt(Date.parse(seenAt) + 1);
-/** The first ids of those that tell what is outside of a run, and of its siblings. */
+/** Returns the lowest id of the executions that are searched for causes (`outsideSince`) or for siblings (`siblingsSince`). */
 export const outsideSince = ({ at }: FailedRunKey): string => firstIdAt(Date.parse(at) - OUTSIDE_HOURS * HOUR_MS);
 export const siblingsSince = ({ at }: FailedRunKey): string => firstIdAt(Date.parse(at) - 24 * SIBLING_DAYS * HOUR_MS);
 
-/** A statement: the executions of the runs, with the branch and the pull request of their baselines, and what the project says. */
+/** A subquery: the executions of the runs, with the branch and pull request of their baselines and the settings of the project. */
 const judgedRuns = (sql: Sql, projectId: string, runs: readonly FailedRunKey[]): Fragment => {
   const texts = (pick: (run: FailedRunKey) => string) => toTextArray(runs.map(pick));
   return sql`
@@ -59,17 +62,17 @@ const judgedRuns = (sql: Sql, projectId: string, runs: readonly FailedRunKey[]):
       select branch, pull_request from execution where project_id = ${projectId} and id = e.baseline_id offset 0) b on true`;
 };
 
-/** Where an execution comes from, as another one sees it. */
+/** The branch, pull request, merge queue and commit of an execution. */
 export type Origin = {
   branch: string | null;
   pullRequest: string | null;
   queueRef: string | null;
   commit: string | null;
 };
-/** `wasQueued`: its pull request has been in a merge queue. */
+/** `wasQueued`: the pull request of the execution has been in a merge queue. */
 export type OtherOrigin = Origin & { executionId: string; wasQueued: boolean };
 
-/** Where a run comes from, and what is known of its project. */
+/** The origin of a judged run, and facts about its line, machine and project. */
 export type RunPlace = Origin & {
   defaultBranch: string;
   longLivedBranches: string[];
@@ -78,21 +81,26 @@ export type RunPlace = Origin & {
   /** The branch of the baseline, or the default one. */
   line: string;
   isOnLine: boolean;
+  /** Whether the execution names its target branch. */
   isBaseNamed: boolean;
+  /** Number of tests that passed or failed. */
   tests: number;
+  /** The machine of the run; null if none or several are named. */
   host: string | null;
-  /** As fitted to the project; null: not yet. */
+  /** The shares of tests by flaky rate, fitted to the project; null: not fitted yet. See rules/flaky_rates.ts. */
   rates: number[] | null;
-  /** Executions of the last hours: how many, and how much of them was disturbed. */
+  /** Number of other executions in the last OUTSIDE_HOURS. */
   builds: number;
+  /** The sum of their probabilities to be disturbed. */
   disturbed: number;
+  /** The same figures for runs on the machine. */
   hostRuns: number;
   hostDisturbed: number;
-  /** The task has passed at this commit before: test cases of the run that did. */
+  /** The test cases that the task has already passed at the same commit. */
   passed: number[];
 };
 
-/** An expression: the machine of a run; null: none is named, or several are. */
+/** An expression: the machine of a run; null if none or several are named. */
 const hostOf = (sql: Sql, projectId: string, runId: Fragment) => sql`(
   select case when min(host) = max(host) then min(host) end from attempt where project_id = ${projectId} and run_id = ${runId})`;
 
@@ -103,11 +111,11 @@ export const selectRunPlaces = (sql: Tx, projectId: string, runs: readonly Faile
     select mine.seen_at, r.* from (
       select seen_at, seen_until, outside_since, bool_or(host is not null) as has_host from judged group by 1, 2, 3
     ) mine cross join lateral (
-      -- Most runs name no machine: then those of the others are not looked for.
+      -- Most runs name no machine. Then the machines of other runs are not read either.
       select r.id, r.execution_id, r.disturbed, case when mine.has_host then ${hostOf(sql, projectId, sql`r.id`)} end as host
       from test_run r
       where r.project_id = ${projectId} and r.id >= mine.outside_since and r.id < mine.seen_until
-        -- What arrives together does not see each other.
+        -- Runs that are ingested in the same transaction are not counted yet, and do not see each other.
         and r.health_applied and r.completed_at <= mine.seen_at and ${isTrustedBuild(sql, sql`r`)}
       order by r.id desc limit ${5 * EXECUTIONS_LOOKED_AT}) r
   ), builds as materialized (
@@ -126,7 +134,7 @@ export const selectRunPlaces = (sql: Tx, projectId: string, runs: readonly Faile
   cross join lateral (
     select passed + failed as tests from test_run where project_id = ${projectId} and id = mine.run_id offset 0) r
   left join builds on builds.seen_at = mine.seen_at
-  -- The tasks of its own build that were counted before.
+  -- The tasks of the same build that were counted before.
   cross join lateral (
     select max(disturbed) as disturbed from test_run r
     where r.project_id = ${projectId} and r.execution_id = mine.id and r.health_applied and r.completed_at <= mine.at
@@ -141,7 +149,7 @@ export const selectRunPlaces = (sql: Tx, projectId: string, runs: readonly Faile
       where o.project_id = ${projectId} and o.commit is not null and lower(o.commit) ~>=~ lower(mine.commit)
         and lower(o.commit) ~<=~ lower(mine.commit) and o.id <> mine.id
         and o.id < mine.until and ${isTrustedBuild(sql, sql`o`)}
-      -- In an order that only the index of commits has.
+      -- The order makes the planner use the index of commits.
       order by lower(o.commit) using ~<~, o.id desc limit ${SIBLINGS}
     ) o cross join lateral (
       select id from test_run r
@@ -155,32 +163,35 @@ export const selectRunPlaces = (sql: Tx, projectId: string, runs: readonly Faile
   ) same
   order by mine.place`;
 
-/** A run beside those that are judged. */
+/** Another run that is evidence about judged runs. */
 type Beside = {
   id: string;
   executionId: string;
   commit: string | null;
-  /** ISO 8601; null: of a baseline. */
+  /** ISO 8601; null for a run of a baseline. */
   completedAt: string | null;
-  /** Of the judged runs that it concerns. */
+  /** Indexes of the judged runs that it is evidence about. */
   places: number[];
 };
 
-/** A run of those that baselines are made of, on the line, or on the branch or pull request of a judged run that is on another one. */
+/**
+ * A run of a baseline ("base"), of the line ("line"), or of the same branch or pull request as a judged run that is not on the line
+ * ("mine").
+ */
 export type LineRun = Beside & { of: "base" | "line" | "mine" };
 
-/** A statement: the run of the task of `k` in the execution `e`. */
+/** A subquery: the complete run of the task of `k` in the execution `e`. */
 const runOf = (sql: Sql, projectId: string) => sql`
   select r.* from test_run r
   where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = k.task_slug and r.completed_at is not null offset 0`;
 
-/** Oldest first. */
+/** Returns the runs of the baselines, the lines and the own branches of the judged runs, oldest first. */
 export const selectLineRuns = (sql: Tx, projectId: string, runs: readonly FailedRunKey[]) => {
   const last = (condition: Fragment, limit: number) => sql`(
     select e.id, e.commit from execution e
     where e.project_id = ${projectId} and ${condition} and e.build_id is null and ${isTrustedBuild(sql, sql`e`)} and e.id < k.until
     order by e.branch, e.id desc limit ${limit + runs.length}::int)`;
-  // In an order that only the index of branches has.
+  // A range instead of an equality makes the planner use the index of branches.
   const isOn = (branch: Fragment) => sql`e.branch >= ${branch} and e.branch <= ${branch}`;
   const ofLine = (condition: Fragment) =>
     last(sql`${condition} and e.pull_request is not distinct from k.base_pull and not e.sample`, LINE_RUNS);
@@ -212,7 +223,7 @@ export const selectLineRuns = (sql: Tx, projectId: string, runs: readonly Failed
     order by 2`;
 };
 
-/** A run of another execution than the judged ones. */
+/** A run of another execution. */
 export type OtherRun = Beside &
   OtherOrigin & {
     completedAt: string;
@@ -222,7 +233,7 @@ export type OtherRun = Beside &
     hasFailed: boolean;
   };
 
-/** The last runs of the tasks, and the last ones that are not on the lines; newest first. */
+/** Returns the last runs of the tasks on any branch, and their last runs outside of the lines; newest first. */
 export const selectOtherRuns = (sql: Tx, projectId: string, runs: readonly FailedRunKey[]) => {
   const last = (condition: Fragment) => sql`(
     select e.id from execution e
@@ -254,10 +265,10 @@ export const originColumns = (sql: Sql, projectId: string) => sql`
     where q.project_id = ${projectId} and q.pull_request = e.pull_request and q.queue_ref is not null
     limit 1), false) as "wasQueued"`;
 
-/** A cause outside of the code, of several failures of a run: how many, of how many tests. */
+/** A cause outside of the code that failed `hits` of the `tests` of a run, at least SPREAD. */
 export type Incident = { executionId: string; runId: string; cause: string; hits: number; tests: number };
 
-/** Those with the causes of these runs in their executions. */
+/** Returns the incidents in the executions of these runs that have the same causes as failures of these runs. */
 export const selectIncidents = (sql: Tx, projectId: string, judged: readonly FailedRunKey[]) => sql<Incident[]>`
   select e.id as "executionId", r.id as "runId", replace(f.cause::text, '-', '') as cause, f.hits, r.tests
   from unnest(${toTextArray([...new Set(judged.map(({ executionId }) => executionId))])}::uuid[]) as e (id) cross join lateral (
@@ -269,10 +280,13 @@ export const selectIncidents = (sql: Tx, projectId: string, judged: readonly Fai
       and cause = any(${toTextArray([...new Set(judged.flatMap(({ causes }) => causes))])}::uuid[])
     group by 1 having count(*) >= ${SPREAD}::int) f`;
 
-/** How often a cause was seen in a run; `testCases`: of one that is judged now, whose failures may be explained by then. */
+/**
+ * The number of failures with a cause in a run. `testCases` are set for a run that is judged in the same transaction, because its failures
+ * may be explained by the time the sighting is used.
+ */
 export type Sighting = { runId: string; cause: string; hits: number; testCases: number[] | null };
 
-/** In these runs. */
+/** Returns how often the causes of the judged runs were seen in the runs `runIds`. */
 export const selectSightings = (
   sql: Tx,
   projectId: string,
@@ -285,7 +299,7 @@ export const selectSightings = (
     select cause, count(distinct test_case)::int as hits, json_agg(test_case) as test_cases from case_detail d
     where project_id = ${projectId} and run_id = run.id
       and cause = any(${toTextArray([...new Set(judged.flatMap(({ causes }) => causes))])}::uuid[])
-      -- What was a change's there says nothing of the surroundings; of many at once nobody knows whose they were.
+      -- A failure explained by a change is no evidence of a disturbance, except for many at once, whose explanation is uncertain.
       and not coalesce((
         select explained in ('change', 'inherited') and not of_many from failure f
         where f.project_id = ${projectId} and f.run_id = run.id and f.test_case = d.test_case offset 0), false)

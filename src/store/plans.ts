@@ -1,4 +1,4 @@
-/** Plans of tasks over shards: their timings, and the stored plans. */
+/** Stores the plans that assign the files of a task to shards, and reads the file durations for new plans. */
 
 import { type FileTiming, type PlannedFile, UNIT_IN_SUITE } from "../rules/plan.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
@@ -10,13 +10,13 @@ import { indexedTask } from "./task_runs.ts";
 const unitOfCase = (sql: Sql, testCase: Fragment): Fragment =>
   sql`coalesce(${testCase}.file, (regexp_match(${testCase}.suite, ${UNIT_IN_SUITE}))[1])`;
 
-/** So many runs of the task are looked back at, newest first, for those of the branches that count. */
+/** Maximum number of runs of the task, newest first, among which runs of the relevant branches are searched. */
 const MAX_RUNS_READ = 200;
-/** Of those on the default branch; so many make one slow machine, or one time-out, no matter. */
+/** Maximum number of runs of the default branch. The median of five is not affected by one slow machine or one timeout. */
 const MAX_MAIN_RUNS = 5;
-/** Of those on the execution's own branch, which may have files that the default branch has not. */
+/** Maximum number of runs of the execution's own branch, which may have files that the default branch lacks. */
 const MAX_OWN_RUNS = 2;
-/** Of either: no further run once so many results are looked at, which take 150 ms. */
+/** Number of results after which no further run of a branch is read. Reading that many takes 150 ms. */
 const MAX_RESULTS = 150_000;
 
 export type FileTimings = {
@@ -84,7 +84,7 @@ export async function selectFileTimings(
 
 export type PlanKey = { projectId: string; executionId: string; taskSlug: string };
 
-/** `given` are the files that the first job has named; null: it has named none. */
+/** `given` are the files that the first job named; null if it named none. */
 export type StoredPlan = { runs: number; files: PlannedFile[]; given: string[] | null };
 
 export async function selectPlan(
@@ -116,7 +116,7 @@ export const insertPlan = (
   from execution where project_id = ${projectId} and id = ${executionId} for key share
   on conflict do nothing`;
 
-/** For a plan that was made before a job named its files; the first job counts. */
+/** Adds the files to a plan that was created before any job had named its files. Only the first call has an effect. */
 export const updatePlanFiles = (
   sql: Tx,
   { projectId, executionId, taskSlug }: PlanKey,
@@ -126,7 +126,7 @@ export const updatePlanFiles = (
   update shard_plan set given = ${toTextArray(given)}::text[]
   where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and shards = ${shards} and given is null`;
 
-/** The files of the test cases that a run has results of. */
+/** Returns the files of the test cases in a run. */
 export const selectFilesOfRun = async (sql: Sql, projectId: string, runId: string): Promise<string[]> => {
   const rows = await sql<{ file: string }[]>`
     select distinct ${unitOfCase(sql, sql`c`)} as file from (select test_cases from case_result where project_id = ${projectId} and run_id = ${runId}) b,
@@ -135,7 +135,7 @@ export const selectFilesOfRun = async (sql: Sql, projectId: string, runId: strin
   return rows.map(({ file }) => file);
 };
 
-/** Reports arrive when the longest shard is done, which takes `ms`: until then nothing is overdue. */
+/** Postpones the timeout of the execution by `ms`, the duration of the longest shard, because reports arrive only after it. */
 export const postponeExpiry = (sql: Tx, { projectId, executionId }: PlanKey, ms: number) => sql`
   update execution
   set expires_at = greatest(expires_at, now() + timeout_minutes * interval '1 minute' + ${ms} * interval '1 millisecond')

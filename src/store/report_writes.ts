@@ -28,7 +28,7 @@ import {
   updateTestRuns,
 } from "./test_runs.ts";
 
-/** What is to be stored, in any number. */
+/** The rows to write for any number of reports. */
 export type ReportWrites = {
   newExecutions: UploadedExecution[];
   /** `endedAt` is when the execution had ended before; null: it had not. */

@@ -10,7 +10,7 @@ const IDLE_DAYS = 14;
 export const SESSION_DAYS = 90;
 const SEEN_EVERY_MINUTES = 5;
 
-/** Who a session belongs to, and where he may go. */
+/** The account of a session, and the teams that it may access. */
 type SessionOwner = {
   accountId: string;
   email: string;

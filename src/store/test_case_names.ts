@@ -1,4 +1,4 @@
-/** The dictionary of test cases. */
+/** Stores the dictionary of test cases: their identities, former identities and numbers. */
 
 import { countOf, createDigestTable, type Digests, toDigests, toHexes } from "../rules/digest_table.ts";
 import type { PlacedCase } from "../rules/identity.ts";
@@ -13,18 +13,18 @@ import { agreesWithBuild, isInCatalogue, isTrustedBuild } from "./predicates.ts"
 export type NewTestCase = PlacedCase & { identity: string; ownerList: string | null };
 
 type State = {
-  /** The highest number of the project at that moment. */
+  /** The highest test case number of the project at the time of the look-up. */
   last: number;
-  /** Whether cases of the project are known by former places as well: two places of one report may then be one case. */
+  /** Whether the project has aliases, that is former identities: two cases of one report may then have the same number. */
   hasAliases: boolean;
 };
 
 type KnownTestCases = State & {
-  /** In the order that was asked for; null where there is no such case. */
+  /** The numbers in the order of the identities; null for an unknown identity. */
   numbers: (number | null)[];
 };
 
-/** Test cases of a project by their identities, as the database tells them. */
+/** A look-up of test cases of a project by their identities. */
 type Dictionary = State & { identities: Buffer | null; numbers: Buffer | null };
 
 /** From this number of look-ups on, reading the whole dictionary is cheaper, unless it is MAX_DICTIONARY_RATIO times larger. */
@@ -41,7 +41,7 @@ export async function selectTestCaseNumbers(sql: Sql, projectId: string, digests
 
 const LOOK_UP = compose<"project" | "identities", Dictionary>((sql, given) => {
   const wanted = sql`unnest(${given("identities")}::uuid[]) as wanted (identity)`;
-  // An identity has an index of its own. Without statistics the planner might use that of the project and read all its cases.
+  // The subquery makes the planner use the index of identities. Without statistics, it might read all cases of the project.
   const isOwn = sql`(project_id = ${given("project")}) is true`;
   const known = sql`
     select identity, number from ${wanted} join test_case using (identity) where ${isOwn}
@@ -51,7 +51,7 @@ const LOOK_UP = compose<"project" | "identities", Dictionary>((sql, given) => {
 });
 
 async function lookUp(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
-  // Sorted, so that the index is walked once and not searched for each.
+  // Sorted look-ups read the index in order.
   const identities = [...new Set(toHexes(digests))].sort();
   const [dictionary] = await LOOK_UP(sql, { project: projectId, identities: `{${identities.join(",")}}` });
   return find(dictionary!, digests);
@@ -62,7 +62,7 @@ async function readDictionary(sql: Sql, projectId: string, digests: Digests): Pr
   return find(dictionary!, digests);
 }
 
-/** All test cases of a project and their former places. */
+/** Reads all identities of a project, present and former. */
 const allOf = (sql: Sql, projectId: string): Fragment => sql`
   select identity, number from test_case where project_id = ${projectId} and ${isInCatalogue(sql, sql`test_case`)}
   union all
@@ -87,7 +87,7 @@ function find({ identities, numbers, ...state }: Dictionary, digests: Digests): 
   return { ...state, numbers: found };
 }
 
-/** The identities, as 32 hexadecimal digits, of the places where these cases are by now. */
+/** Returns the present identities of these cases, as 32 hexadecimal digits, by number. */
 export const selectIdentities = async (
   sql: Sql,
   projectId: string,
@@ -103,7 +103,7 @@ export const selectIdentities = async (
 export const deleteAliases = (sql: Tx, projectId: string, identities: readonly string[]) => sql`
   delete from test_case_alias where project_id = ${projectId} and identity = any(${toTextArray(identities)}::uuid[])`;
 
-/** Uploads that add cases to one project, or move them, take turns until they commit. */
+/** Locks the dictionary of a project until the transaction commits, so that uploads add or move its cases one after the other. */
 export const lockTestCases = (sql: Tx, projectId: string) => takeLock(sql, ["naming", projectId]);
 
 /**
@@ -147,7 +147,7 @@ const ESCAPES: Record<string, string> = { "\\": "\\\\", "\t": "\\t", "\n": "\\n"
 const escape = (text: string) =>
   /[\\\t\n\r]/.test(text) ? text.replace(/[\\\t\n\r]/g, (char) => ESCAPES[char]!) : text;
 
-/** COPY is the fast way in; its stream takes portions, so that it never holds the whole. */
+/** Inserts test cases with COPY, which is the fastest way. The stream is written in portions, so that it never holds all of them. */
 async function copyTestCases(
   sql: Sql,
   projectId: string,
@@ -178,7 +178,7 @@ async function copyTestCases(
   await ended;
 }
 
-/** The execution that results belong to, as far as it is known. */
+/** The fields by which the execution of the results is found; null if unknown. */
 export type ExecutionReference = {
   id: string | null;
   key: string | null;
@@ -262,10 +262,10 @@ export async function selectNamesakes(
   return [...namesakes];
 }
 
-/** A stored test case that has one of the identities that were asked for, now or in a former place. */
+/** A stored test case that has a requested identity. `isPlace`: it is the present one, not an alias. */
 type StoredTestCase = { number: number; file: string | null; isPlace: boolean };
 
-/** The test cases of a project by their present identities (`isPlace`) and by all others, as 32 hexadecimal digits. */
+/** Returns the test cases of a project by their present identities and aliases, as 32 hexadecimal digits. */
 export const selectTestCasesByIdentity = async (
   sql: Tx,
   projectId: string,

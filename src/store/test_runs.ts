@@ -23,14 +23,14 @@ type TestRunQuery = {
   limit: number;
   execution_id?: string | undefined;
   task_slug?: string | undefined;
-  /** The place of the page before: `completedAt` and id of its last run. */
+  /** The cursor: `completedAt` and id of the last run on the previous page. */
   after?: string[] | undefined;
 };
 
 type TestRunPage = {
-  /** The seven fields of each run, as JSON text, a comma between two. */
+  /** The runs as JSON objects with seven fields, separated by commas. */
   elements: string;
-  /** The place of the last run, when there are further ones. */
+  /** The cursor of the next page; undefined on the last page. */
   last: [completedAt: string, id: string] | undefined;
 };
 
@@ -53,7 +53,7 @@ const pageStatement = (filters: string) => `
   ) r
   where k.team_id = $1 and k.id = $2 and ${IS_LIVE}`;
 
-// Without an execution the list has only what counts.
+// Without an execution, the list has only trusted runs.
 const PAGE = pageStatement("and not untrusted");
 const PAGE_OF_EXECUTION = pageStatement("and execution_id = $6");
 const PAGE_OF_TASK = pageStatement(`and not untrusted and ${INDEXED_TASK} = $6`);
@@ -103,7 +103,7 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   format: string | null;
   exitCode: number | null;
   warnings: string[];
-  /** Nearly everything failed. */
+  /** Whether nearly all tests failed. */
   outage: boolean;
   /** Whether it was an outage after an earlier attempt. */
   wasOutage: boolean;
@@ -113,7 +113,7 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   healthApplied: boolean | null;
   /** The usual durations, if it passed and took longer. */
   slower: Slower | null;
-  /** Why it ended without a report, or without a whole one. */
+  /** The reason why it ended without a report, or without a complete one. */
   reason: string | null;
   flaws: Flaws | null;
   /** Only for reruns: test cases that failed in the build and have no result here. */
@@ -122,9 +122,9 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   absence: Absence | null;
 };
 
-/** A run together with where its latest uploads ran. */
+/** A run with the machines of its latest uploads. */
 export type LocatedRun = TestRunDetailRow & { ranOn: RanOn[] };
-/** `forgiven`: how many of its failures the gates of its latest uploads have forgiven. */
+/** `forgiven` is the number of its failures that the gates of its latest uploads have forgiven. */
 export type StoredRun = LocatedRun & { forgiven: number };
 
 const detailColumns = (sql: Sql) => sql`
@@ -135,7 +135,7 @@ const detailColumns = (sql: Sql) => sql`
   exit_code as "exitCode", slower,
   to_json(warnings) as warnings, outage, untrusted, was_outage as "wasOutage", health_applied as "healthApplied"`;
 
-/** A run that something has arrived for. */
+/** Returns the run of a task; undefined if nothing was uploaded for it. */
 export const selectTestRun = async (
   sql: Sql,
   projectId: string,
@@ -168,7 +168,7 @@ export type RunRow = Omit<TestRunDetailRow, "verdict"> & {
   startedAt: string | null;
 };
 
-/** A run that is not stored yet: its id is of the moment `at`. */
+/** Returns a run that is not stored yet. Its id has the time `at`. */
 export const newRun = (
   { id: executionId, untrusted }: { id: string; untrusted: boolean },
   taskSlug: string,
@@ -210,13 +210,13 @@ export const newRun = (
 type TaskKey = { executionId: string; taskSlug: string };
 
 type RunWithAttempts = RunRow & {
-  /** In their order; null for the tasks that were not asked for. */
+  /** The attempts in order; null for runs of other tasks. */
   attempts: Attempt[] | null;
 };
 
 /**
- * All runs of the locked executions of these tasks, ordered by id; those of the tasks themselves come with their attempts.
- * Those are locked, because their health is counted without the lock of their execution.
+ * Returns all runs of the locked executions of these tasks, ordered by id. The runs of the tasks themselves have their attempts, and are
+ * locked, because health is counted without the lock of the execution.
  */
 export const selectRuns = (sql: Tx, projectId: string, tasks: readonly TaskKey[]) => {
   const given = sql`unnest(
@@ -262,8 +262,9 @@ export type Attempt = {
   exitCode: number | null;
   exitCase: number | null;
   warnings: string[];
-  /** What files took beyond their test cases: one case of each, and milliseconds. */
+  /** One test case of each file whose total time differs from the sum of its test cases, for instance because of imports and hooks. */
   overheadCases: number[];
+  /** The difference for each of these files, in milliseconds. */
   overheads: number[];
 } & RunAttempt &
   TimedAttempt &
@@ -356,7 +357,7 @@ export const updateTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
     -- Looked up, as in updateExecutions.
     and r.id = any(array(select id from json_to_recordset(${rows}::text::json) as c (id uuid)))`;
 
-/** Counts test cases that passed on retry, by run id. */
+/** Returns the number of test cases that passed on retry, by run id. */
 export const selectFlakyCounts = async (
   sql: Tx,
   projectId: string,

@@ -21,7 +21,7 @@ import { quarantineReason } from "../../wording/quarantine_reason.ts";
 type Result = Omit<ActionResult, "type">;
 type Limits = Pick<Extract<Action, { type: "quarantine" }>, "maxTests" | "maxShare" | "days">;
 
-/** What an action of quarantine is about. */
+/** The automation and the event that trigger a quarantine action. */
 type QuarantineOccasion = {
   teamId: string;
   projectId: string;

@@ -24,15 +24,15 @@ import {
 import { insertDelivery, selectDelivery, selectIsOverQuota, updateDeliveryDue } from "../../store/deliveries.ts";
 import { attemptDelivery, openSecrets, ROTATION_MS, type Secrets } from "./deliveries.ts";
 
-/** Which integration, of which team. */
+/** The key of an integration. */
 type IntegrationKey = { teamId: string; integrationId: string };
 
-/** What the secrets and addresses of a config take. */
+/** The services that check the addresses and encrypt the secrets of a config. */
 type ConfigServices = {
   seal: Seal;
-  /** Private addresses that may be reached all the same. */
+  /** Private addresses that integrations may reach nevertheless. */
   outboundAllow: BlockList;
-  /** Gets internal errors. */
+  /** Called with internal errors. */
   onBug: (error: unknown) => void;
 };
 

@@ -61,7 +61,7 @@ export type TrackedRun = {
   startedAt: string;
   /** The test cases whose passes may resolve a bug; null: any; undefined: none. */
   resolving: readonly number[] | null | undefined;
-  /** Of the execution. */
+  /** The `depth` of the execution, for events. */
   depth: number;
   /** When its bugs occurred; ISO 8601. */
   seenAt: string;
@@ -118,7 +118,7 @@ export async function trackBugs(
   return found;
 }
 
-/** What is stored of the failures of all runs together. */
+/** Rows that are collected from all runs and stored together. */
 type Tracked = {
   occurrences: Occurrence[];
   marks: BugMark[];

@@ -12,14 +12,14 @@ import { insertNewTestChecks } from "../../store/new_tests.ts";
 import { notifyExecutionEnded, notifyLeases } from "../../database/signals.ts";
 import { advanceExecution, updateRepeated } from "./advance.ts";
 
-/** Of an execution of mode run: a runner hands these to git, for which what begins so would be an option. */
+/** Refuses values that start with "-", for an execution of mode run: a runner passes them to git, which would take them for options. */
 export function requireNoOption({ branch, commit, pullRequest }: ExecutionOrigin): void {
   for (const [name, value] of Object.entries({ branch, commit, pullRequest }))
     if (value?.startsWith("-"))
       refuse(`Cannot read "${name}": expected no "-" at the beginning, got ${JSON.stringify(value.slice(0, 60))}`);
 }
 
-/** Of a locked execution that has just begun: its tasks, waiting for their reports or, of mode run, for runners. */
+/** Adds the tasks of a locked execution that was just created. They wait for their reports or, in mode run, for runners. */
 export async function planTasks(
   sql: Tx,
   projectId: string,
@@ -33,7 +33,7 @@ export async function planTasks(
   if (tasks.some(({ newTests }) => newTests)) await insertNewTestChecks(sql, projectId, id, tasks);
   if (mode !== "run") return;
   requireNoOption(execution);
-  // Without its variables the tests would fail for reasons that are nobody's.
+  // Without the variables of the environment, the tests would fail for reasons that have nothing to do with the code.
   if (environment !== null && !(await selectHasEnvironment(sql, projectId, environment)))
     refuse(
       `Cannot read "environment": the team has no environment "${environment}", whose variables the tasks would get`,
@@ -42,7 +42,7 @@ export async function planTasks(
   await notifyLeases(sql, projectId);
 }
 
-/** In a transaction: an execution that goes on ends with what has come. Refuses one that was cancelled. */
+/** Completes a running execution with the reports that have arrived, in a transaction. Refuses a cancelled one. */
 export async function completeExecution(sql: Tx, projectId: string, id: string, now: Date): Promise<LockedExecution> {
   const locked = (await lockExecution(sql, projectId, id)) ?? refuseAbsent();
   if (locked.status === "cancelled") refuse("Cannot complete the execution: it was cancelled");
@@ -50,7 +50,7 @@ export async function completeExecution(sql: Tx, projectId: string, id: string, 
   return locked;
 }
 
-/** In a transaction. Refuses one that has ended otherwise. */
+/** Cancels an execution, in a transaction. Refuses one that has ended in another way. */
 export async function cancelExecution(sql: Tx, projectId: string, id: string, now: Date): Promise<LockedExecution> {
   const locked = (await lockExecution(sql, projectId, id)) ?? refuseAbsent();
   if (hasEnded(locked.status) && locked.status !== "cancelled")
@@ -59,7 +59,7 @@ export async function cancelExecution(sql: Tx, projectId: string, id: string, no
   return locked;
 }
 
-/** In a transaction that has made `execution`, of mode run: older ones of its branch that are not over are not needed any more. */
+/** Cancels older running executions of the branch, in the transaction that created this execution of mode run. */
 export async function supersede(
   sql: Tx,
   projectId: string,
@@ -81,7 +81,7 @@ export async function supersede(
   }
 }
 
-/** In a transaction: with all that belongs to it; runners that are at its tasks hear of it. False: there is none. */
+/** Deletes an execution with all its data, in a transaction, and notifies runners of its tasks. Returns false if it does not exist. */
 export async function removeExecution(sql: Tx, projectId: string, id: string): Promise<LockedExecution | false> {
   const locked = await lockExecution(sql, projectId, id);
   if (!locked) return false;

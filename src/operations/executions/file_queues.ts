@@ -9,23 +9,26 @@ import { insertFileQueue, lockFileQueue, updateFileQueue } from "../../store/fil
 import { lockLease } from "../../store/leases.ts";
 import { type FileTimings, type PlanKey, selectFileTimings } from "../../store/plans.ts";
 
-/** Of files whose durations are known: starting a tool takes some seconds, so that smaller batches cost more than they bring. */
+/** Minimum duration of a batch of files with known durations. Starting a tool takes some seconds, so smaller batches do not pay off. */
 const MIN_BATCH_MS = 4_000;
 
 export type BatchRequest = {
   shard: Shard;
-  /** The lease or CI job that asks: another one has not the results of the one before it. */
+  /** The lease or CI job that requests the batch. A new holder does not have the results of the previous one. */
   holder: string;
   files: readonly string[];
 };
 
 export type FileBatch = { files: string[]; left: number };
 
-/** What a task's files took, for a transaction that makes the queue: looked up before, because that takes its time. */
+/** Reads the durations of a task's files before the transaction that creates the queue, because the query is slow. */
 export const readTimings = async (sql: Sql, key: PlanKey): Promise<FileTimings> =>
   (await selectFileTimings(sql, key)) ?? refuseAbsent();
 
-/** In a transaction: the next batch of a shard, whose batch before this one has been run. The first list of files makes the queue. */
+/**
+ * Returns the next batch of a shard, which has run its previous one, in a transaction. The first request with a list of files creates the
+ * queue.
+ */
 export async function takeBatch(
   sql: Tx,
   key: PlanKey,
@@ -50,7 +53,7 @@ export async function takeBatch(
   };
 }
 
-/** In a transaction: refuses a runner that has not, or has no more, the lease for which it asks. */
+/** Refuses a runner that does not hold, or no longer holds, the lease that it names; in a transaction. */
 export async function requireHeldLease(
   sql: Tx,
   { projectId, executionId, taskSlug }: PlanKey,
@@ -68,15 +71,15 @@ export async function requireHeldLease(
   if (!isIts) refuse(`Cannot read "holder": expected a lease that this runner holds, of this task and shard`);
 }
 
-/** In the transaction that takes a lease from its runner: the files that the shard has run are run again, by whoever is free. */
+/** Returns the files of a shard to the queue, in the transaction that revokes its lease, so that any free shard runs them again. */
 export async function releaseFiles(sql: Tx, key: PlanKey, shard: Shard): Promise<void> {
   const queue = await lockFileQueue(sql, key, shard.of);
   if (queue) await updateFileQueue(sql, key, releaseShard(queue, shard.index));
 }
 
 /**
- * In the transaction that takes the report of a shard: what of the task's files nobody has run, in words for people; undefined: all
- * have been run, or shards that have not reported may still run them, or the task is not split so.
+ * Returns a warning about files of the task that no shard has run, in the transaction that ingests the report of a shard. Returns undefined
+ * if all files were run, if other shards may still run them, or if the task has no queue.
  */
 export async function findUnrunFiles(
   sql: Tx,

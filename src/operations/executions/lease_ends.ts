@@ -19,18 +19,18 @@ import { noteInfrastructureFailure } from "../../store/runners.ts";
 import { appendLogNote } from "../../store/lease_logs.ts";
 import { notifyLeases } from "../../database/signals.ts";
 
-/** A lease whose variables do not open. */
+/** A lease whose variables cannot be decrypted. */
 export type UnopenedLease = {
   id: string;
   executionId: string;
   taskSlug: string;
-  /** Names the variable that cannot be decrypted, and what to do; for people. */
+  /** A message for people that names the variable and the remedy. */
   message: string;
-  /** The server has another SECRET_KEY than the database: it has left the lease to other servers, in its place in the queue. */
+  /** Whether the lease was left in the queue for other servers, because the SECRET_KEY of this server does not match the database. */
   isLeft: boolean;
 };
 
-/** The next task of its concurrency group may begin. */
+/** Ends a lease, and notifies runners if the next task of its concurrency group may start. */
 async function endLease(
   sql: Tx,
   projectId: string,
@@ -47,7 +47,7 @@ type LeaseEnd = { message: string; exitCode?: number | undefined };
 
 type Locked = { execution: LockedExecution; lease: HeldLease };
 
-/** Ends a lease of a locked execution. Its work waits for another runner, unless nobody wants it any more. */
+/** Ends a lease of a locked execution and requeues its task for another runner, unless the task or the execution was stopped. */
 export async function giveAgain(
   sql: Tx,
   projectId: string,
@@ -64,7 +64,7 @@ export async function giveAgain(
   await notifyLeases(sql, projectId);
 }
 
-/** Brings the task and the execution up to date after the end of a lease. */
+/** Updates the task and the execution after the end of a lease. */
 async function settle(sql: Tx, projectId: string, execution: LockedExecution): Promise<void> {
   await advanceExecution(sql, projectId, execution, "arrived", {
     arrived: !hasEnded(execution.status),
@@ -73,8 +73,8 @@ async function settle(sql: Tx, projectId: string, execution: LockedExecution): P
 }
 
 /**
- * In a transaction of its own, because executions are locked before their leases: the task ends, and its `reason` says why.
- * Where this is never called the offer runs out, and the next runner that asks comes to the same.
+ * Ends the task of a lease whose variables cannot be decrypted, with the message as its `reason`. Runs in a separate transaction, because
+ * executions are locked before their leases. If it never runs, the offer expires, and the next runner finds the same problem.
  */
 export async function endUnopened(
   sql: Tx,
@@ -89,9 +89,9 @@ export async function endUnopened(
 }
 
 /**
- * Ends a lease of a locked execution by its report, once. Returns true if the report has ended it before: what comes now can only be
- * the same again. The report of a lost lease is taken as long as the runner that got its work has not reported: then that
- * one is not wanted any more.
+ * Ends a lease of a locked execution by its report, once. Returns true if a report has ended it before, so that only a repetition of that
+ * report is valid. The report of a lost lease is accepted until the runner that got the task afterwards reports; the lease of that runner
+ * is cancelled.
  */
 export async function endByReport(
   sql: Tx,
@@ -120,27 +120,27 @@ async function endSuccessor(sql: Tx, projectId: string, { id, runner }: HeldLeas
   await notifyLeases(sql, projectId);
 }
 
-/** Ends a lease of a locked execution whose runner has ended what it was told to end. */
+/** Ends a lease of a locked execution whose runner has stopped the task as requested. */
 export async function endStopped(
   sql: Tx,
   projectId: string,
   { execution, lease }: Locked,
   message: string,
 ): Promise<void> {
-  // Told twice, it stays as it was.
+  // A repeated call changes nothing.
   if (!isHandedOut(lease)) return;
   await endLease(sql, projectId, lease.id, { status: "cancelled", message });
   await settle(sql, projectId, execution);
 }
 
-/** How often a task that a runner could not run goes to another one. */
+/** Maximum number of times that a task goes to another runner after an infrastructure failure. */
 const MAX_INFRASTRUCTURE_RETRIES = 2;
-/** The page of runners shows so many characters of a message. */
+/** Maximum number of characters of a message that the page of runners shows. */
 const MAX_PAUSE_REASON = 300;
 
 /**
- * Ends a lease of a locked execution whose runner could not run the task, which says nothing about the tests. Another runner
- * gets it, twice at most; then the task ends as incomplete. Answers whether it waits again.
+ * Ends a lease of a locked execution whose runner could not run the task, which is no evidence about the tests. The task goes to another
+ * runner, at most twice; then it ends as incomplete. Returns whether it was requeued.
  */
 export async function endByInfrastructure(
   sql: Tx,
@@ -148,7 +148,7 @@ export async function endByInfrastructure(
   { execution, lease }: Locked,
   { message, exitCode }: LeaseEnd,
 ): Promise<boolean> {
-  // Told twice, it stays as it was.
+  // A repeated call changes nothing.
   if (lease.status === "infrastructure") return (await selectSuccessor(sql, projectId, lease.id)) !== undefined;
   if (!isHandedOut(lease)) refuse(`Cannot accept the failure: the lease has ended, it is "${lease.status}"`);
   const firstLine = message.split("\n")[0]!.slice(0, MAX_PAUSE_REASON).toWellFormed();
@@ -170,10 +170,10 @@ export async function endByInfrastructure(
   return false;
 }
 
-/** How often a task may be lost with its runner. */
+/** Number of lost runners after which a task is no longer requeued. */
 const MAX_ATTEMPTS = 2;
 
-/** In a transaction: a lease whose time is over goes to another runner, or is to be ended. False when it is not so any more. */
+/** Requeues or ends the task of an overdue lease, in a transaction. Returns false if the lease is no longer overdue. */
 export async function endOverdue(
   sql: Tx,
   projectId: string,

@@ -1,4 +1,4 @@
-/** What the client of an upload is answered: the run as JSON, or the verdict as text. */
+/** Builds the response to an upload: the run as JSON, or the verdict as text. */
 
 import type { TakenReport } from "./taken_report.ts";
 import { toRunDetail, toSlowerTest } from "../executions/run_detail.ts";
@@ -9,7 +9,7 @@ import { toRunLine } from "../../wording/run_line.ts";
 import { slowerLine } from "../../wording/slower.ts";
 import type { StoredAnswer } from "../../store/idempotency.ts";
 
-/** Maximum number of forgiven failures in the text of an answer. */
+/** Maximum number of forgiven failures that a text response lists. */
 const MAX_FORGIVEN_LINES = 20;
 
 export type AnswerOptions = {
@@ -18,7 +18,7 @@ export type AnswerOptions = {
   wantsText: boolean;
 };
 
-/** `missing`: warnings about attachments. */
+/** Returns the response. `missing` are warnings about attachments that were not stored. */
 export function toAnswer(
   { run, added, bugReports, blames, failures, slowerTests, absent, gate }: TakenReport,
   projectId: string,

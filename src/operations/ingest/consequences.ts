@@ -1,4 +1,4 @@
-/** Everything that follows from stored reports: health, blame, bugs, events, and what becomes of their executions. */
+/** Applies everything that follows from stored reports: health, blame, bugs, events, and the new states of their executions. */
 
 import { endOf, toEvent } from "./decide.ts";
 import { decideGate } from "./gates.ts";
@@ -31,7 +31,7 @@ import { lockHealth } from "../../store/pending_health.ts";
 import { selectFailures, selectIncidentCases } from "../../store/failures.ts";
 import { type RunRow, selectFlakyCounts } from "../../store/test_runs.ts";
 
-/** Nothing is to be judged: the first results of a run, in which nothing failed, not even before a retry. */
+/** Whether nothing has to be judged: these are the first results of the run, and nothing failed in them, not even before a retry. */
 const isQuiet = ({ decided: { run, attempts, changedOthers } }: StoredReport): boolean =>
   run.failed === 0 &&
   run.flaky === 0 &&
@@ -39,18 +39,21 @@ const isQuiet = ({ decided: { run, attempts, changedOthers } }: StoredReport): b
   attempts.length === 1 &&
   changedOthers.length === 0;
 
-/** The events of a report for which nothing is to be read; undefined if something is. */
+/** Returns the events of a report if they need no further query; otherwise undefined. */
 function quietEventsOf(one: StoredReport): readonly NewEvent[] | undefined {
   const advanced = isQuiet(one) ? toAdvanced(one, () => toCounts({})) : undefined;
   if (!advanced) return undefined;
   const { execution, mayHaveRedTasks } = one.report.match;
-  // What is red is known by the name of the line, which for a pull request from a fork is not that of its branch.
+  // Red tasks are stored by line (see `lineOf`). The line of a fork's pull request does not have the name of its branch.
   const { branch, pullRequest } = advanced.origin;
   const isFork = pullRequest !== null && (branch ?? execution.defaultBranch) === execution.defaultBranch;
   return quietEvents(advanced, mayHaveRedTasks || isFork);
 }
 
-/** The events of reports for which nothing is to be read, and the other reports: a branch that one of these may turn red is theirs. */
+/**
+ * Returns the events of reports that need no further query, and the other reports. If one report of a line needs queries, all reports of
+ * the line are among the others, because the one may turn the line red.
+ */
 export function announceQuietly(reports: readonly StoredReport[]): { events: NewEvent[]; others: StoredReport[] } {
   const quiet = new Map(reports.map((one) => [one, quietEventsOf(one)]));
   const branchOf = ({ execution }: StoredReport) => lineOf(toOrigin(execution), execution.defaultBranch);
@@ -59,7 +62,7 @@ export function announceQuietly(reports: readonly StoredReport[]): { events: New
   return { events: reports.flatMap((one) => (others.includes(one) ? [] : quiet.get(one)!)), others };
 }
 
-/** `toAnnounce`: the reports whose events are not stored yet. */
+/** Judges the failures of stored reports and applies the consequences. `toAnnounce` are the reports whose events are not stored yet. */
 export async function storeConsequences(
   sql: Tx,
   projectId: string,
@@ -103,7 +106,7 @@ export async function storeConsequences(
     answer.bugReports = touched.get(decided.run.id) ?? [];
     answer.failures = await explainByTags(sql, projectId, decided.run.executionId, failures.get(decided.run.id) ?? []);
   }
-  // By branch, so that two batches do not wait for each other's red tasks.
+  // Ordered by branch, so that two concurrent batches lock the red tasks in the same order.
   const branchOf = ({ execution }: StoredReport) => execution.branch ?? "";
   const together: AdvancedTogether = { events: [], states: new Map() };
   for (const one of toAnnounce.toSorted((a, b) => (branchOf(a) < branchOf(b) ? -1 : 1)))
@@ -116,7 +119,10 @@ export async function storeConsequences(
       });
 }
 
-/** Passes after failures that have a cause outside of the code are not flaky, which was not known when the runs were decided. */
+/**
+ * Updates the flaky counts of the runs: a pass after a failure with a cause outside of the code is not flaky. The cause was not known yet
+ * when the runs were decided.
+ */
 async function correctFlakyCounts(
   sql: Tx,
   projectId: string,
@@ -136,7 +142,7 @@ async function correctFlakyCounts(
   }
 }
 
-/** Whether a further attempt has changed a run that was counted already. */
+/** Whether a further attempt has changed a run whose results are already counted in the health of its test cases. */
 const changesHealth = ({ decided: { outcome, merged } }: StoredReport): boolean =>
   outcome.staysApplied && merged.changes.length > 0;
 
@@ -149,14 +155,14 @@ async function countHealthChanges(sql: Tx, projectId: string, { decided, report 
   await countChanges(sql, projectId, counted, changes);
 }
 
-/** Of a case whose failure was not counted: that it passes after the incident, or fails again, says nothing else of it. */
+/** Returns the change of a case whose earlier failure was not counted as its own: a pass on retry is then a pass. */
 const afterIncident = ({ letter, ...change }: ChangedResult): ChangedResult => ({
   ...change,
   before: INCIDENT,
   letter: letter === "P" ? "p" : toStatus(letter) === "failed" ? INCIDENT : letter,
 });
 
-/** `run`: another one of the execution that is judged again. */
+/** Returns a run as `trackBugs` needs it: by default the run of the report, otherwise another run of the execution that is judged again. */
 function toTracked(
   { report, decided: { run: own, from, onDefaultBranch }, resolving, isMuted }: StoredReport,
   run: RunRow = own,
@@ -172,7 +178,7 @@ function toTracked(
   };
 }
 
-/** What becomes of an execution, and its events. Undefined for one of mode run. */
+/** Returns the new state of the execution and its events; undefined for an execution of mode run. */
 function toAdvanced(one: StoredReport, blamesOf: (runId: string) => BlameCounts): Advanced | undefined {
   const { report, next, execution, decided, isMuted } = one;
   if (!next) return undefined;
@@ -190,7 +196,7 @@ function toAdvanced(one: StoredReport, blamesOf: (runId: string) => BlameCounts)
   };
 }
 
-/** A task that failed has joined an execution that had ended. */
+/** Whether a task that failed has joined an execution that had already ended. */
 const isAnnouncedAgain = ({ decided: { joinsLate, run } }: StoredReport) => joinsLate && run.verdict === "failed";
 
 async function advance(
@@ -212,7 +218,7 @@ async function advance(
   Object.assign(answers.get(report.index)!.run, endOf(decided.run, status));
 }
 
-/** What comes after the end of an execution changes the figures, and is not announced. */
+/** Returns the event of a complete run; none for a run that arrives after the end of its execution, unless it joins the execution. */
 function completedEvents(
   { report, decided: { run, outcome, from, joinsLate } }: StoredReport,
   blamesOf: (runId: string) => BlameCounts,

@@ -1,4 +1,4 @@
-/** Decides what a report makes of its run and of its execution, from all that is known of them. */
+/** Decides how a report changes its run and its execution. Reads nothing from the database. */
 
 import { mergeResults, type MergedResults } from "./merge.ts";
 import { changedByOthers } from "./outages.ts";
@@ -35,7 +35,7 @@ import type { EarlierResults } from "../../store/absent_tests.ts";
 import type { SlowerResult } from "../../store/slower.ts";
 import { type Attempt, newRun, type RunRow, type TestRunChange, type TestRunDetailRow } from "../../store/test_runs.ts";
 
-/** Whoever comes near it gives every build the same execution_key. */
+/** Maximum number of uploads to one run. Only a client that sends the same execution_key for every build reaches it. */
 const MAX_ATTEMPTS = 1_000;
 
 /** Results of a run from before the report. */
@@ -46,69 +46,69 @@ export type StoredResults = {
   others: Counts & { quarantined: number };
 };
 
-/** What is known when a report is taken into its run. */
+/** The facts that `decideRun` decides by. */
 export type ReportFacts = {
   resolved: ResolvedReport;
   parameters: UploadParameters;
-  /** Where the execution comes from, as the report says. */
+  /** The branch, commit and pull request of the execution, as the report states them. */
   origin: ExecutionOrigin;
   time: ReportTime;
   execution: LockedExecution;
-  /** Of how the execution was found. */
+  /** Warnings about how the execution was matched. */
   warnings: readonly string[];
   /** All runs of the execution, ordered by id. */
   runs: readonly RunRow[];
-  /** Of the run of this task so far. */
+  /** The earlier uploads to the run of this task. */
   attempts: readonly Attempt[];
   /** Undefined for the first attempt. */
   stored: StoredResults | undefined;
-  /** Those of the failed test cases of the report, and of the stored blocks, that are quarantined. */
+  /** The quarantined test cases among those that failed in the report or in the stored blocks. */
   quarantined: ReadonlySet<number>;
-  /** Files of a split task that nobody has run, in words for people. */
+  /** A warning that names the files of a split task that no shard has run. */
   unrunFiles: string | undefined;
-  /** Failures outside of tests of the run so far that the report shows to be over. */
+  /** Earlier failures outside of tests, such as in hooks, that the report shows to be over. */
   replaced: readonly ReplacedFailure[];
-  /** The results of the build that a rerun does not repeat; undefined: it is no rerun. */
+  /** The results of the original build that this rerun does not repeat; undefined if the execution is not a rerun. */
   earlier: EarlierResults | undefined;
-  /** Tests of its baseline that the run does not have, if that was looked at. */
+  /** Test cases of the baseline that the run lacks; undefined if they were not looked up. */
   absent: AbsentCases | undefined;
   durations: ComparedDurations;
 };
 
-/** What a report makes of its run. */
+/** The changes that a report makes to its run. */
 export type DecidedRun = {
-  /** As it is by now. */
+  /** The run after the report. */
   run: RunRow & TestRunDetailRow;
   change: TestRunChange;
-  /** It has a row already: it was declared, or has reported before. */
+  /** Whether the run already has a row: its task was declared, or has reported before. */
   isKnown: boolean;
-  /** As the run was before. */
+  /** The run before the report. */
   former: RunRow;
   attempt: Attempt;
-  /** The newest last. */
+  /** All attempts of the run, the newest last. */
   attempts: readonly Attempt[];
   merged: MergedResults;
   outcome: RunOutcome;
-  /** Failures that are over, by test case: no bug of theirs stays open. */
+  /** Test cases whose failures are over. Bugs that have no other test cases are resolved. */
   over: readonly number[];
-  /** The results of the report that took longer than usual. */
+  /** Results of the report that took longer than usual. */
   slower: readonly SlowerResult[];
-  /** Where the execution comes from by now. */
+  /** The branch, commit and pull request of the execution after the report. */
   from: ExecutionData;
   onDefaultBranch: boolean;
-  /** Other complete runs of the execution that this one shows to be, or not to be, an outage. */
+  /** Other complete runs of the execution whose `outage` changes with this one. */
   changedOthers: RunRow[];
-  /** The execution had ended, and takes the run in with everything that follows. */
+  /** Whether the execution had ended before the report and still accepts the run; see `joinsEnded`. */
   joinsLate: boolean;
 };
 
 /** When a report was completed. */
 export type ReportTime = {
-  /** As it is stored; ISO 8601. */
+  /** The time to store; ISO 8601. */
   completedAt: string;
-  /** The same, or now for a clock that is ahead: what was completed in the past has its place there. */
+  /** The same time, but not later than now: the clock of the client may be ahead. */
   at: Date;
-  /** It is no news to anybody. */
+  /** Whether the report is too old for notifications. */
   isOld: boolean;
 };
 
@@ -118,11 +118,11 @@ export function timeOf({ completed_at }: UploadParameters, now: Date): ReportTim
   return { completedAt, at, isOld: !isRecent(at.getTime(), now.getTime()) };
 }
 
-/** A report that names no execution is one of its own, complete at once. */
+/** Returns the event for the execution. A report that names no execution creates one that it completes at once. */
 export const toEvent = ({ execution_id, execution_key, complete }: UploadParameters): ExecutionEvent =>
   complete || (execution_id === undefined && execution_key === undefined) ? "completed" : "arrived";
 
-/** Refuses what cannot be merged. */
+/** Decides how the report changes its run. Refuses a report that cannot be merged into the run. */
 export function decideRun(facts: ReportFacts): DecidedRun {
   const { resolved, parameters, origin, time, execution, runs, attempts: before, stored } = facts;
   const known = runs.find((run) => run.taskSlug === resolved.taskSlug);
@@ -169,15 +169,15 @@ export function decideRun(facts: ReportFacts): DecidedRun {
     over: [...merged.removed, ...facts.replaced.map(({ testCase }) => testCase)],
     ...{ run, change, isKnown: known !== undefined, former, attempt, attempts, merged, outcome, from, joinsLate },
     ...{ onDefaultBranch, slower: slowerInRun(slower, merged.blocks) },
-    // Nothing that an untrusted run says is counted, so there is nothing to take back.
+    // The results of untrusted runs are not counted, so nothing has to be corrected.
     changedOthers: execution.untrusted ? [] : changedByOthers([...others, run]),
   };
 }
 
 /**
- * The test cases whose passes may resolve a bug, of the run that has just become complete: a further attempt would count twice.
- * `watched`: those of live bugs that the report has; undefined: not known. Answers null for any, because the results of other shards are
- * not at hand, and undefined for none.
+ * Returns the test cases of the run whose passes may resolve a bug. Only a run that has just become complete has them: a further attempt
+ * would be counted twice. `watched` are the test cases of live bugs in the report; undefined if unknown. Returns null for all test cases,
+ * because the results of other shards are not loaded, and undefined for none.
  */
 export function resolvingCases(
   { run, former, outcome, onDefaultBranch, merged, attempts }: DecidedRun,
@@ -208,7 +208,7 @@ function countResults(
   };
 }
 
-/** The test cases with a failure, by their numbers. */
+/** Returns the numbers of the test cases that failed. */
 export const failedCases = (blocks: readonly ResultBlock[]): number[] =>
   blocks.flatMap(({ testCases, statuses }) => testCases.filter((_, index) => isFailure(statuses[index]!)));
 
@@ -217,10 +217,10 @@ type Change = Pick<ReportFacts, "resolved" | "parameters" | "time"> & {
   shards: number;
   counts: Counts & { quarantined: number };
   outcome: RunOutcome;
-  /** The execution has ended: no other task can make an outage of the run. */
+  /** Whether the execution has ended, so that no further task can turn the run into an outage. */
   isFinal: boolean;
   untrusted: boolean;
-  /** With what the wall time of the run is compared. */
+  /** The durations that the wall time of the run is compared with. */
   compared: ComparedDurations["task"];
 };
 
@@ -230,7 +230,7 @@ function toChange(
 ): Omit<TestRunChange, keyof BuildResults | "absence" | "shadowed"> {
   const { status, verdict, isIn, outage, wasOutage, staysApplied } = outcome;
   const times = timesOf(attempts, run);
-  // A slow machine is a reason for the run to take longer, so its wall time is compared as it is.
+  // The wall time is not corrected for a slow machine, so the slowness is 1.
   const slower = status === "passed" ? findSlower({ ...compared, durationMs: times.durationMs }, 1) : undefined;
   return {
     passed: counts.passed,
@@ -253,24 +253,24 @@ function toChange(
     completedAt: isIn ? time.completedAt : null,
     outage,
     wasOutage,
-    // Counted when it is known what it is: at the latest at the end of the execution.
+    // A run is counted once it can no longer turn into an outage: at the latest at the end of the execution.
     healthApplied: !untrusted && isIn && (staysApplied || isFinal || !mayBeOutage(counts)) ? staysApplied : null,
   };
 }
 
-/** The message of the failure that stands for the runner of an upload. */
+/** Returns the message of the failed case that stands for a failed test runner; null if there is none. */
 const messageOf = ({ exitCase, details }: ResolvedReport): string | null =>
   exitCase === null ? null : (details.find(({ testCase }) => testCase === exitCase)?.message ?? null);
 
-/** Those that its uploads have named; none for a run that is not sharded. */
+/** Returns the shards that have uploaded, in ascending order; none for a run that is not sharded. */
 const namedShardsOf = (attempts: readonly Attempt[], shards: number): number[] =>
   shards === 1
     ? []
     : [...new Set(attempts.map(({ shard }) => shard))].filter((shard) => shard > 0).sort((a, b) => a - b);
 
 /**
- * Whether an execution that has ended takes a task in, with everything that follows: a whole one that nobody had announced.
- * A team whose jobs all say `complete` is told of the failures of the later ones as well.
+ * Whether an execution that has ended still accepts the task, with all events and notifications: the task is neither declared nor sharded,
+ * and has not reported yet. So a team whose jobs all send `complete` is also notified of failures in the later jobs.
  */
 const joinsEnded = ({ status, mode }: LockedExecution, { declared, attempt }: RunRow, { of: shards }: Shard): boolean =>
   mode === "report" && hasEnded(status) && status !== "cancelled" && !declared && attempt === 0 && shards === 1;
@@ -281,7 +281,7 @@ const tooLate = ({ status }: LockedExecution, joins: boolean) =>
     ? "this task is added to it"
     : "its counts, comment and commit statuses are updated, and no messages are sent");
 
-/** What the end of its execution makes of a run that waits for shards. */
+/** Returns the status and verdict that a run still waiting for shards gets when its execution ends. */
 export function endOf(
   { completedAt, status, attempt }: TestRunDetailRow,
   execution: ExecutionStatus,
@@ -314,7 +314,7 @@ function toAttempt(
     refuse(`This run has ${MAX_ATTEMPTS} attempts: use another execution_key for another build`);
   const { passed, failed, skipped } = report.countsOnly ?? rows;
   const durationMs = durationOf(report);
-  // Whoever says when the run was completed says when its tests ended; a runner reports as soon as they have.
+  // A given completion time is the end of the tests, and a runner reports as soon as they end.
   const isAtEnd = completed_at !== undefined || lease_id !== undefined;
   return {
     ...{ shard, number: nextNumber(before, shard), digest, format: report.format },
@@ -339,7 +339,7 @@ function toAttempt(
 const replacedWarning = ({ attempt, ...failure }: ReplacedFailure): string =>
   `${caseTitle(failure)} failed in ${attempt === null ? "the build" : `attempt ${attempt}`}, outside of a test`;
 
-/** Adds what reports without cases have counted. */
+/** Adds the counts of attempts whose reports have counts instead of cases. */
 function addCounts<C extends { passed: number; failed: number; skipped: number }>(
   counts: C,
   latest: readonly Attempt[],
@@ -355,7 +355,7 @@ function addCounts<C extends { passed: number; failed: number; skipped: number }
   return sum;
 }
 
-/** Counts name no cases: what is there already would be counted twice. */
+/** Refuses counts without cases if the run already has cases, because the same tests would be counted twice. */
 function requireMergeable(stored: StoredResults | undefined, shard: number, before: readonly Attempt[]): void {
   if (before.length === 0 || stored === undefined) return;
   if (shard === WHOLE && before.some((attempt) => attempt.shard !== WHOLE))

@@ -1,4 +1,4 @@
-/** Finds the tests whose names hold something that is drawn for each run: they are known under another name. */
+/** Matches tests whose names contain a random value, such as a port, to the test cases that earlier runs stored under other values. */
 
 import { plainName } from "../../rules/drawn_name.ts";
 import { identityOf, type PlacedCase } from "../../rules/identity.ts";
@@ -12,26 +12,27 @@ import {
 } from "../../store/test_case_names.ts";
 import type { ExecutionReference } from "../../store/test_case_names.ts";
 
-/** Whose results are resolved. */
+/** The task and execution whose results are resolved. */
 export type ResolveScope = {
   projectId: string;
   taskSlug: string;
   execution: ExecutionReference;
-  /** The report is no part of a larger one. */
+  /** Whether the report is complete, not one shard or part of a larger one. */
   isWhole: boolean;
 };
 
-/** So many tests of one plain name are told apart by their order; the others are new in each run. */
+/** Maximum number of tests with one plain name that are distinguished by their order; further ones are new test cases in each run. */
 const MAX_TWINS = 200;
 
-/** A new test and the identity by which it will be found under another name. */
+/** A new test, by its index, and the identity by which later runs will find it under another name. */
 export type KeptName = { index: number; identity: string };
 
 /**
- * Gives results of a report that are of no known test the numbers of tests which are known under another drawn name and are not
- * in the report; several of one plain name are told apart by their order. Answers what the others are to be known by.
+ * Matches results without a test case to stored test cases that have the same plain name (the name without its random values) and are not
+ * in the report. Sets their `numbers`. Several tests with one plain name are distinguished by their order. Returns the identities by which
+ * later runs will find the tests that are still unmatched.
  *
- * Until a test has been seen under two names, only a whole report tells that its first name has gone.
+ * Until a test has been seen under two names, only a complete report proves that its first name is gone.
  */
 export async function adoptDrawn(
   sql: Tx,
@@ -63,7 +64,7 @@ export async function adoptDrawn(
   }));
   const stored = await selectTestCasesByIdentity(sql, projectId, twins.flatMap(({ identities }) => identities).sort());
   const taken = new Set(numbers);
-  // Shards of one run draw for themselves.
+  // Each shard of a run has random values of its own, so a test case of another shard must not be matched.
   if (!isWhole && stored.size > 0)
     for (const number of await selectNumbersOfExecution(sql, projectId, taskSlug, execution)) taken.add(number);
   const renamed: { number: number; identity: string; plain: PlacedCase }[] = [];
@@ -82,7 +83,7 @@ export async function adoptDrawn(
     }
   }
   if (renamed.length > 0) {
-    // The alias becomes the identity.
+    // An identity that becomes the present one must not remain an alias.
     await deleteAliases(
       sql,
       projectId,
@@ -99,7 +100,7 @@ export async function adoptDrawn(
 
 const keyOf = ({ suite, name, file }: PlacedCase) => `${suite}\0${name}\0${file ?? ""}`;
 
-/** How many results of known tests have these plain names. */
+/** Counts the results of known tests by plain name, for the plain names in `fresh`. */
 function countKnown(
   places: readonly PlacedCase[],
   numbers: readonly (number | null)[],

@@ -1,4 +1,4 @@
-/** Loads what decides about reports, once the executions that they belong to are matched. */
+/** Loads the stored facts that decide about reports, after their executions have been matched. */
 
 import type { MatchedExecution } from "./match.ts";
 import { type ReportTime, type StoredResults, failedCases, toShard } from "./decide.ts";
@@ -26,19 +26,19 @@ import { type Attempt, newRun, type RunRow, selectRuns } from "../../store/test_
 
 /** A report whose test cases and execution are known. */
 export type MatchedReport = {
-  /** Its place in the batch. */
+  /** Its index in the batch. */
   index: number;
   resolved: ResolvedReport;
   parameters: UploadParameters;
-  /** Where the execution comes from, as the report says. */
+  /** The branch, commit and pull request of the execution, as the report states them. */
   origin: ExecutionOrigin;
   time: ReportTime;
   match: MatchedExecution;
-  /** What failed in a runner that has no report. */
+  /** The failure of a runner that has no report. */
   failure: RunnerFailure | undefined;
 };
 
-/** What is known of a report besides itself. */
+/** The stored facts about the run and the build of a report. Their fields are described at `ReportFacts`. */
 export type LoadedFacts = {
   attempts: readonly Attempt[];
   stored: StoredResults | undefined;
@@ -47,28 +47,28 @@ export type LoadedFacts = {
   earlier: EarlierResults | undefined;
   absent: AbsentCases | undefined;
   durations: ComparedDurations;
-  /** The very same bytes are there already. */
+  /** Whether the same bytes were uploaded before. */
   isRepeated: boolean;
 };
 
-/** `isIn`: all announced shards are in with the report. */
+/** `isIn`: with this report, all announced shards have reported. */
 type RunFacts = Omit<LoadedFacts, "durations" | "absent"> & { isIn: boolean };
 
 export type IngestFacts = {
   /** All runs by execution, ordered by id. */
   runs: ReadonlyMap<string, readonly RunRow[]>;
-  /** By the places of the reports. */
+  /** Facts by `index` of the report. */
   byReport: ReadonlyMap<number, LoadedFacts>;
   quarantined: ReadonlySet<number>;
-  /** Those of the test cases whose passes may resolve a bug. */
+  /** The test cases whose passes may resolve a bug. */
   watched: ReadonlySet<number>;
 };
 
-/** In the transaction of the reports. Refuses what a lease or a run does not allow. */
+/** Loads the facts in the transaction of the reports. Refuses reports that a lease or a run does not allow. */
 export async function loadFacts(sql: Tx, projectId: string, reports: readonly MatchedReport[]): Promise<IngestFacts> {
   const ended = new Map<number, boolean>();
   for (const report of reports) ended.set(report.index, await endLease(sql, projectId, report));
-  // Reruns of one build report one after the other: each has to see what the others have brought.
+  // The lock serialises reports of reruns of one build, because each must see the results of the others.
   const builds = new Set(reports.flatMap(({ match }) => match.execution.buildId ?? []));
   for (const id of [...builds].sort()) await lockExecution(sql, projectId, id);
   const known = reports.filter(({ match }) => !match.isNew);
@@ -127,7 +127,7 @@ function toReportDurations(
   };
 }
 
-/** The report of a lease ends it. True when one has ended it before. */
+/** Ends the lease of the report, if it has one. Returns true if an earlier report had already ended it. */
 const endLease = async (
   sql: Tx,
   projectId: string,
@@ -189,7 +189,10 @@ async function loadRunFacts(
 
 type ReportOfRun = { report: MatchedReport; run: RunRow | undefined; facts: RunFacts };
 
-/** In the order of the reports. What a run lacks is looked at if the number of its results, or a gate, gives a reason to. */
+/**
+ * Returns the test cases of the baseline that each run lacks, in the order of the reports. They are looked up only if the run is a rerun or
+ * has an earlier attempt, if it has fewer results than expected, or if it failed and the upload asks for a gate decision.
+ */
 async function findAbsent(
   sql: Tx,
   projectId: string,
@@ -261,10 +264,13 @@ const failedIn = (
   ...(earlier?.notRerun ?? []),
 ];
 
-/** Of a larger report the test cases of live bugs are looked up, and not the live bugs of its test cases. */
+/**
+ * Maximum number of results of a report whose test cases are looked up among those of live bugs. For a larger report, the test cases of all
+ * live bugs are looked up in its results instead.
+ */
 export const MAX_WATCHED = 1_000;
 
-/** The test cases of live bugs that the reports may resolve. */
+/** Returns the test cases of live bugs that the reports may resolve. */
 async function selectWatched(sql: Tx, projectId: string, reports: readonly MatchedReport[]): Promise<Set<number>> {
   const passing = reports.flatMap(({ match, origin, resolved }) =>
     match.hasLiveBugs &&

@@ -14,7 +14,7 @@ import type { Attempt } from "../../store/test_runs.ts";
 const failedIn = ({ results }: ResolvedReport): number[] =>
   results.flatMap(({ testCase, letter }) => (isFailure(letter) ? testCase : []));
 
-/** The decision about the first upload of a run in which nothing failed. Undefined if the upload asks for none. */
+/** Returns the decision about the first upload of a run in which nothing failed; undefined if the upload asks for none. */
 export function decideQuietGate({ parameters }: MatchedReport, { run, attempt }: DecidedRun): GateDecision | undefined {
   if (parameters.gate === undefined) return undefined;
   const { exitCode, failedCases, exitCase, partial } = attempt;
@@ -23,8 +23,8 @@ export function decideQuietGate({ parameters }: MatchedReport, { run, attempt }:
 }
 
 /**
- * In the transaction of the upload, after its failures were judged. `attempts` are those of the run, with this upload. Undefined if
- * the upload asks for no decision.
+ * Decides the gate in the transaction of the upload, after its failures were judged. `attempts` are all attempts of the run, including this
+ * upload. Returns undefined if the upload asks for no decision.
  */
 export async function decideGate(
   sql: Tx,

@@ -13,18 +13,19 @@ import {
   updateMatchedFailures,
 } from "../../store/infrastructure_rules.ts";
 
+/** Number of failures that one query reads. */
 const PORTION = 200;
-/** Further failures of a run are judged without the rules; so many with one cause are mostly an outage. */
+/** Maximum number of failures of a run that the rules are applied to. A run with more is usually an outage. */
 const MAX_MATCHED_FAILURES = 5_000;
 
-/** Further ones are counted as signs of flaky tests. */
+/** Maximum number of passes on retry that the rules are applied to. Further ones count as flaky without a check. */
 const MAX_MATCHED_RETRIES = 1_000;
 
 type Rules = Awaited<ReturnType<typeof selectRulesOfProject>>;
 
 /**
- * In the transaction that judges these runs. The rules are read in the same transaction, so that all servers apply the same ones.
- * Returns the ids of the runs with failures that match.
+ * Applies the rules in the transaction that judges these runs. The rules are read in the same transaction, so that all servers apply the
+ * same ones. Returns the ids of the runs with failures that match a rule.
  */
 export async function applyInfrastructureRules(
   sql: Tx,
@@ -44,7 +45,7 @@ export async function applyInfrastructureRules(
   return matched;
 }
 
-/** A test that passed after such a failure has not shown that it is flaky: it has passed. */
+/** Marks passes on retry whose earlier failures match a rule: they do not count as flaky. */
 async function matchRetries(sql: Tx, projectId: string, runId: string, rules: Rules): Promise<void> {
   const find = createRuleSearch(rules);
   const retried = await selectRetriedTexts(sql, projectId, runId, MAX_MATCHED_RETRIES);

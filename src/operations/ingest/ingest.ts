@@ -1,4 +1,4 @@
-/** Takes reports into their runs: the one way of every upload. */
+/** Ingests reports into their runs. Every upload goes through here. */
 
 import { decideRun, resolvingCases, timeOf, toEvent } from "./decide.ts";
 import { type IngestFacts, loadFacts, type MatchedReport, MAX_WATCHED } from "./facts.ts";
@@ -18,25 +18,25 @@ import type { RunRow } from "../../store/test_runs.ts";
 export type IncomingReport = {
   prepared: PreparedReport;
   parameters: UploadParameters;
-  /** test_case.number of each case, in their order. */
+  /** The test_case.number of each case, in the order of the cases. */
   numbers: readonly number[];
-  /** What failed in a runner that has no report. */
+  /** The failure of a runner that has no report. */
   failure?: RunnerFailure | undefined;
-  /** The commit that a runner has found checked out. */
+  /** The commit that the runner had checked out. */
   testedCommit?: string | undefined;
-  /** No event is stored. */
+  /** Whether no events are stored. */
   isMuted?: boolean;
 };
 
-/** What the transaction of an upload with these parameters is to hold before it takes the report. */
+/** Returns the locks that the transaction of an upload with these parameters must hold before it ingests the report. */
 export const locksFor = (projectId: string, { execution_id, execution_key }: UploadParameters): AdvisoryLock[] =>
   execution_id === undefined && execution_key !== undefined ? [lockOfKey(projectId, execution_key)] : [];
 
 type MatchedBuild = Pick<MatchedReport, "time" | "origin" | "match">;
 
 /**
- * In a transaction that holds the locks of the reports, which are of different builds: finds and locks the executions that
- * they belong to. Refuses all if one is refused.
+ * Finds and locks the executions of the reports, in a transaction that holds the locks of the reports. The reports belong to different
+ * builds. Refuses all if one is refused.
  */
 export async function matchReports(
   sql: Tx,
@@ -52,14 +52,14 @@ export async function matchReports(
   return builds.map(({ time, origin }, index) => ({ time, origin, match: matches[index]! }));
 }
 
-/** In a transaction that holds the locks of the report. Answers what has become of it. */
+/** Ingests one report, in a transaction that holds its locks. Returns the result. */
 export async function takeReport(
   sql: Tx,
   projectId: string,
   report: IncomingReport,
   now = new Date(),
 ): Promise<TakenReport> {
-  // Planning the statements would cost more than executing them. Both are sent at once.
+  // Planning the statements would cost more than executing them, so plans are kept. The setting and the first statement are sent together.
   const [, builds] = await Promise.all([
     setKeepsPlans(sql, true).execute(),
     matchReports(sql, projectId, [report], now),
@@ -68,7 +68,7 @@ export async function takeReport(
   return taken!;
 }
 
-/** After `matchReports`, in the same transaction. Answers what has become of each, in their order. */
+/** Ingests reports after `matchReports`, in the same transaction. Returns their results, in the order of the reports. */
 export async function takeMatched(
   sql: Tx,
   projectId: string,
@@ -97,8 +97,8 @@ export async function takeMatched(
 const HASH = /^[0-9a-f]{7,64}$/i;
 
 /**
- * What runners run, and with which variables, was said when the execution began: reports add nothing to it but the commit that
- * was tested, where the execution names none.
+ * Returns the origin that the report may set. An execution of mode run got its branch, commit and variables when it was created; a report
+ * adds only the tested commit, and only if the execution names none.
  */
 function ownOrigin(
   { mode, commit }: LockedExecution,
@@ -109,7 +109,7 @@ function ownOrigin(
   return commit === null && testedCommit !== undefined && HASH.test(testedCommit) ? { commit: testedCommit } : {};
 }
 
-/** Decides what a report makes of its execution. */
+/** Decides how a report changes its run and its execution. */
 function takeOne(report: MatchedReport, facts: IngestFacts, isMuted: boolean): StoredReport {
   const { match, parameters, time } = report;
   const { execution } = match;
@@ -121,7 +121,7 @@ function takeOne(report: MatchedReport, facts: IngestFacts, isMuted: boolean): S
   const changed = new Map([run, ...changedOthers].map((one) => [one.id, one]));
   const others = before.map((one) => changed.get(one.id) ?? one);
   const runs = isKnown ? others : [...others, run].sort(byId);
-  // What runners do with an execution of theirs is looked up when it is advanced.
+  // The next state of an execution of mode run also depends on its leases, which are read when it is advanced.
   const next = execution.mode === "run" ? undefined : decideNext(execution, runs.map(toTask), toEvent(parameters));
   const status = next?.status ?? execution.status;
   const isWatched = report.resolved.results.length <= MAX_WATCHED;

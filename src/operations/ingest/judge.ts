@@ -1,4 +1,4 @@
-/** Finds what explains the failures of runs. */
+/** Finds and stores the most likely explanation of each failure of a run. */
 
 import { applyInfrastructureRules } from "./infrastructure.ts";
 import { loadOdds, type OddsFacts } from "./odds.ts";
@@ -25,11 +25,11 @@ export type RunToJudge = JudgedRun & {
   flaky: number;
   outage: boolean;
   untrusted: boolean;
-  /** It was judged before, after an earlier attempt. */
+  /** Whether the run was judged before, after an earlier attempt. */
   isJudged: boolean;
 };
 
-/** In the transaction of their uploads: stores what explains each failure of these runs; the counts are by run id. */
+/** Stores an explanation for each failure of these runs, in the transaction of their uploads. Returns the blame counts by run id. */
 export async function judgeFailures(
   sql: Tx,
   projectId: string,
@@ -47,7 +47,7 @@ export async function judgeFailures(
   const matched = concerned.length === 0 ? [] : await applyInfrastructureRules(sql, projectId, concerned);
   const retried = concerned.flatMap(({ id, flaky, untrusted }) => (flaky > 0 && !untrusted ? id : []));
   if (retried.length > 0) await insertFlakes(sql, projectId, retried);
-  // A rule changes what explains failures.
+  // A matching rule changes the blame of failures.
   const recounted = matched.length === 0 ? [] : await countRunFailures(sql, projectId, matched);
   for (const rows of [stored, recounted])
     for (const [id, own] of Map.groupBy(rows, ({ runId }) => runId)) counts.set(id, toBlameCounts(own));
@@ -59,11 +59,11 @@ export const toBlameCounts = (rows: readonly BlameCount[]): BlameCounts =>
 
 type Explained = {
   failures: (JudgedFailure & { runId: string })[];
-  /** The runs that are put down to their surroundings, and by which share. */
+  /** Runs that their environment has probably disturbed, and how likely that is. */
   disturbed: { id: string; disturbed: number }[];
 };
 
-/** Explains the failures of one run after the other, as if each had come alone. Stores nothing. */
+/** Explains the failures of the runs one after the other, as if each had arrived alone. Stores nothing. */
 export async function explainFailures(sql: Tx, projectId: string, runs: readonly RunToJudge[]): Promise<Explained> {
   const history = await loadOdds(sql, projectId, runs);
   const explained: Explained = { failures: [], disturbed: [] };

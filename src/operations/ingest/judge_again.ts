@@ -1,4 +1,4 @@
-/** Judges failures once more, when later reports tell more of them. */
+/** Judges failures again when later reports give more evidence about them. */
 
 import { explainFailures, judgeFailures, type RunToJudge } from "./judge.ts";
 import { type TrackedRun, trackBugs } from "../bugs/bug_reports.ts";
@@ -14,7 +14,7 @@ import { selectIncidentCases } from "../../store/failures.ts";
 import { type EarlierRun, selectEarlierRuns } from "../../store/judged_again.ts";
 import { type RunRow, updateOutage } from "../../store/test_runs.ts";
 
-/** In the transaction of the upload that shows it: these runs are part of an outage, or no longer are. */
+/** Judges runs again whose `outage` has changed, in the transaction of the upload that has changed it. */
 export async function judgeAgain(
   sql: Tx,
   projectId: string,
@@ -29,7 +29,7 @@ export async function judgeAgain(
   }
 }
 
-/** Judges the run anew. The bugs that its failures had joined are left, or deleted if it had opened them. */
+/** Replaces the judgement of a run. Its failures are withdrawn from their bugs; a bug that the run had opened is deleted. */
 async function replaceJudgement(sql: Tx, projectId: string, run: RunToJudge, tracked: TrackedRun): Promise<void> {
   await judgeFailures(sql, projectId, [run]);
   await withdrawOccurrences(sql, projectId, tracked);
@@ -37,12 +37,13 @@ async function replaceJudgement(sql: Tx, projectId: string, run: RunToJudge, tra
 }
 
 /**
- * In a transaction that holds `lockHealth`, after these runs were counted. Many failures at once were put down to a change, as no other
- * build had them: where these runs have them too, for a cause outside of the code, the earlier runs are judged once more.
+ * Judges earlier runs again, in a transaction that holds `lockHealth`, after the runs in `runIds` were counted. An earlier run with many
+ * failures may have been blamed on its change, because no other build had those failures yet. If one of these runs now has the same
+ * failures with a cause outside of the code, the earlier run was disturbed as well.
  */
 export async function judgeEarlierRuns(sql: Tx, projectId: string, runIds: readonly string[]): Promise<void> {
   for (const run of await selectEarlierRuns(sql, projectId, runIds)) {
-    // An upload holds it and may wait for what this transaction holds. The next run that has these failures finds it again.
+    // Waiting could deadlock: an upload that holds this lock may wait for `lockHealth`. The next run with these failures tries again.
     const execution = await lockExecutionIfFree(sql, projectId, run.executionId);
     if (!execution) continue;
     const again: RunToJudge = { ...run, isJudged: true, isCounted: true, isSeenLater: true };
@@ -51,7 +52,7 @@ export async function judgeEarlierRuns(sql: Tx, projectId: string, runIds: reado
     const changes = failures.flatMap(({ blame, testCase }) =>
       blame !== "incident" || before.has(testCase) ? [] : { testCase, before: "f", letter: INCIDENT, durationMs: null },
     );
-    // A run that would be judged as before keeps its bugs.
+    // A run whose judgement does not change keeps its bugs.
     if (changes.length === 0) continue;
     const tracked = toTracked(run, execution);
     await lockBugs(sql, projectId);

@@ -1,4 +1,4 @@
-/** Finds the execution that each report belongs to, or what it takes to begin one. */
+/** Finds the execution that each report belongs to, or prepares a new one. */
 
 import { otherBuild, warningsOf } from "../executions/found_execution.ts";
 import { isSameCommit } from "../../rules/commit.ts";
@@ -8,26 +8,26 @@ import type { Tx } from "../../database/connect.ts";
 import { type ExecutionMatch, type ExecutionQuery, matchExecutions } from "../../store/execution_of_build.ts";
 import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";
 
-/** A build as a report names it. */
+/** The parameters and the origin by which a report identifies its build. */
 export type ReportedBuild = {
   parameters: UploadParameters;
   origin: ExecutionOrigin;
   now: Date;
 };
 
-/** The execution of a build, locked; where it is new it is yet to be stored. */
+/** The locked execution of a build; a new one is not stored yet. */
 export type MatchedExecution = Omit<ExecutionMatch, "execution" | "freshId" | "isGone" | "isUnclear" | "namesake"> & {
   execution: LockedExecution;
   isNew: boolean;
   warnings: string[];
 };
 
-/** Each time somebody else has changed or deleted the execution that was waited for. */
+/** Maximum number of attempts to lock the executions. Each one fails only if a concurrent transaction changed or deleted an execution. */
 const MAX_TRIES = 5;
 
 /**
- * In a transaction that holds the locks of their execution_keys. Refuses an execution_id that is not there, or that other
- * parameters contradict.
+ * Finds and locks the executions, in a transaction that holds the locks of their execution_keys. Refuses an execution_id that does not
+ * exist, or that other parameters contradict.
  */
 export async function matchBuilds(
   sql: Tx,
@@ -47,7 +47,7 @@ export async function matchBuilds(
     const all = queries.map((query) => {
       const match = found.get(query.freshId);
       if (query.id !== null && (match === undefined || match.isGone)) refuseAbsent();
-      // While it was waited for, it may have been deleted, or somebody has told another commit.
+      // During the wait for its lock, the execution may have been deleted, or have received another commit.
       const fits = match && !match.isGone && (query.id !== null || !match.execution || agrees(match.execution, query));
       return fits ? match : undefined;
     });
@@ -74,7 +74,7 @@ function toMatched(
   return { ...match, execution, isNew, warnings };
 }
 
-/** An execution that begins with an upload, and is not stored yet. */
+/** Returns a new execution that an upload creates; it is not stored yet. */
 const beginAt = (
   now: Date,
   {
@@ -125,7 +125,7 @@ const isSameIfKnown = (a: string | null, b: string | null): boolean => a === nul
 
 const isUntrusted = ({ untrusted }: Partial<UploadParameters>): boolean => untrusted === true;
 
-/** Refuses an upload that names its execution and says something else of it. */
+/** Refuses an upload whose parameters contradict the execution that its execution_id names. */
 function requireSame(execution: LockedExecution, parameters: UploadParameters): void {
   const { execution_key: key, branch, commit } = parameters;
   const untrusted = isUntrusted(parameters);

@@ -16,8 +16,8 @@ import type { Attempt } from "../../store/test_runs.ts";
 type OwnAttempt = Pick<Attempt, "shard" | "number" | "exitCase">;
 
 /**
- * The failures that are over with the next attempt: those that only stood for exit codes, because it has an exit code of its own, and those
- * outside of tests that it shows to be over.
+ * Returns the test cases whose failures are over with the next attempt: those that stand for the exit codes of earlier attempts, because
+ * the next one has its own exit code, and the failures outside of tests in `replaced`.
  */
 const outdatedCases = (
   attempt: Pick<OwnAttempt, "shard" | "exitCase">,
@@ -31,7 +31,7 @@ const outdatedCases = (
     .filter((exitCase) => exitCase !== attempt.exitCase),
 ];
 
-/** The blocks of a run that an attempt changes. */
+/** Returns the numbers of the result blocks that an attempt changes. */
 export const blocksToMerge = (
   results: readonly Result[],
   attempt: Pick<OwnAttempt, "shard" | "exitCase">,
@@ -45,18 +45,18 @@ export const blocksToMerge = (
 ];
 
 export type MergedResults = {
-  /** To be stored. */
+  /** The blocks to store. */
   blocks: ResultBlock[];
-  /** Of these blocks nothing is left. */
+  /** Numbers of the blocks that have no results left. */
   emptied: number[];
-  /** Failures that are over, and no results of the run any more. */
+  /** Test cases whose failures are over; they no longer have a result in the run. */
   removed: number[];
   changes: ChangedResult[];
 };
 
 /**
- * `before` are the attempts so far, `stored` the blocks of `blocksToMerge` as they are. `replaced` are failures outside of tests that the
- * attempt shows to be over.
+ * Merges an attempt into the run. `before` are the earlier attempts, `stored` the stored blocks that `blocksToMerge` names. `replaced` are
+ * test cases for failures outside of tests that the attempt shows to be over.
  */
 export function mergeResults(
   results: readonly Result[],
@@ -77,7 +77,7 @@ export function mergeResults(
     if (rest) old.set(block, rest);
     else if (old.delete(block)) emptied.add(block);
   }
-  // They count as what passes on a retry.
+  // A replaced failure counts as a pass on retry.
   const changes = replaced.map((testCase): ChangedResult => ({ testCase, before: "f", letter: "P", durationMs: null }));
   const blocks = blocksToMerge(results, attempt, before, replaced).flatMap((block) => {
     const incoming = fresh.get(block);

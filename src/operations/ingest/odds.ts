@@ -1,4 +1,4 @@
-/** Puts together what the odds of the failures of runs are weighed by. */
+/** Collects the facts that the failures of runs are weighed by; see rules/odds.ts. */
 
 import { isFromOutside } from "../../rules/outside.ts";
 import { CONSTANTS, type FailedRun, type FailedTestFacts, type Inheritance } from "../../rules/odds_facts.ts";
@@ -39,20 +39,21 @@ import {
   untilOf,
 } from "../../store/judged_runs.ts";
 
-/** What is known of the failures of a run. */
+/** The facts about the failures of one run. */
 export type OddsFacts = {
   run: FailedRun;
+  /** The share of recent builds that were disturbed. */
   disturbed: number;
   rates: readonly Rate[];
   rows: readonly FailedRow[];
-  /** When each test case failed last by itself, as far as it is known. */
+  /** The time of the newest failure of each test case that the run may learn from. */
   flakyAt: ReadonlyMap<number, string>;
 };
 
 /** Holds the facts of runs that are judged one after the other. */
 export type OddsHistory = {
   factsOf(run: JudgedRun): OddsFacts;
-  /** Adds what explains the failures of a run: the next ones see it. */
+  /** Adds the explanations of the failures of a run, so that the runs judged after it take them into account. */
   add(run: JudgedRun, failures: readonly Explained[]): void;
 };
 type Explained = Omit<PastFailure, "runId" | "isRetried" | "inARow"> & {
@@ -60,12 +61,12 @@ type Explained = Omit<PastFailure, "runId" | "isRetried" | "inARow"> & {
   evidence: { inARow: number };
 };
 
-/** A run with what is beside it. */
+/** A run to judge, with its failures and the runs that it is compared with. */
 type Asking = FailedRunKey &
   ReturnType<typeof toLineRuns> &
   ReturnType<typeof toOtherRuns> & { rows: readonly FailedRow[]; place: RunPlace };
 
-/** In the transaction of uploads, after their results are stored. Each statement is about all of the runs. */
+/** Loads the facts in the transaction of the uploads, after their results are stored. Each statement reads for all of the runs. */
 export async function loadOdds(sql: Tx, projectId: string, judged: readonly JudgedRun[]): Promise<OddsHistory> {
   const ids = judged.map(({ id }) => id);
   const failed = Map.groupBy(await selectFailed(sql, projectId, ids), ({ runId }) => runId);
@@ -143,13 +144,13 @@ type Known = {
   states: Map<string, CaseState & { isOfMany?: boolean }>;
   absent: ReadonlySet<string>;
   past: ReadonlyMap<string, readonly PastFailure[]>;
-  /** Failures of the runs that were judged before it, together with it. */
+  /** Failures of runs that were judged earlier in the same transaction, by test case. */
   judged: Map<number, PastFailure[]>;
   rates: readonly Rate[];
   origins: ReadonlyMap<string, PastOrigin>;
   countOf: ReadonlyMap<number, number>;
   sightings: ReadonlyMap<string, readonly Sighting[]>;
-  /** Of the executions of the judged runs. */
+  /** Incidents in the executions of the judged runs. */
   incidents: Incident[];
 };
 
@@ -157,7 +158,7 @@ function toFacts(own: Asking, known: Known): OddsFacts {
   const { rows, place } = own;
   const lineFacts = createLine({
     ...own,
-    // The line is not explained by its branches.
+    // A failure on the line is not explained by failures on branches that started from it.
     siblings: place.isOnLine ? [] : own.siblings,
     isBaseNamed: place.isBaseNamed,
     ...{ failed: known.states, missing: known.absent },
@@ -174,7 +175,7 @@ function toFacts(own: Asking, known: Known): OddsFacts {
       ...lineFacts,
     });
     const inheritance = lineFacts.inheritanceOf(testCase, cause);
-    // None of the runs that are asked has it: its last result on the line counts, however old that is.
+    // None of the runs that were read has a result of the test: its last known result on the line counts, whatever its age.
     if (inheritance.last === "none" && past.isOpen) inheritance.last = "this cause";
     return {
       test: testCase,
@@ -205,7 +206,7 @@ function toFacts(own: Asking, known: Known): OddsFacts {
   };
 }
 
-/** The last failures of a test case that the run may learn from, newest first. */
+/** Returns the last failures of a test case that the run may learn from, newest first. */
 function toPast(
   until: string,
   testCase: number,
@@ -221,7 +222,7 @@ function toPast(
   });
 }
 
-/** The first failure of a cause stands for all of them. */
+/** Whether the text of a failure names a cause outside of the code. Only the first failure of each cause has its text. */
 const saysOutside = ({ kind, message, stack, suite, file }: FailedRow) =>
   (kind !== null || message !== null) && isFromOutside({ kind, message, stack, suite, name: "", file });
 
@@ -230,7 +231,7 @@ type LineFacts = {
   ofMine: readonly LineRun[];
   asked: readonly LineRun[];
   siblings: readonly (OtherRun & { isLine: boolean })[];
-  /** The build says into which branch it goes. */
+  /** Whether the build names its target branch. */
   isBaseNamed: boolean;
   /** The failed results, and the test cases without a result, by `keyOf`. */
   failed: ReadonlyMap<string, CaseState>;
@@ -264,7 +265,7 @@ function createLine({ ofLine, ofMine, asked, siblings, isBaseNamed, failed, miss
     hasPassedSince: (testCase: number, runId: string) =>
       asked.some((run) => run.id > runId && stateOf(run, testCase, null) === "passed"),
     inheritanceOf(testCase: number, cause: string | null): Inheritance {
-      // A run may be short, or have lost a shard.
+      // A run may lack the test, for instance because a shard is missing.
       const known = asked
         .map((run) => ({ run, state: stateOf(run, testCase, cause) }))
         .filter(({ state }) => state !== "none");
@@ -276,7 +277,7 @@ function createLine({ ofLine, ofMine, asked, siblings, isBaseNamed, failed, miss
       return {
         last,
         doubt: (at === -1 ? undefined : failed.get(keyOf({ runId: known[at]!.run.id, testCase }))?.flaky) ?? 0,
-        // What passed in a named base is not inherited.
+        // A test that passed in a named target branch is not inherited.
         isNextBroken:
           !isBaseNamed &&
           last !== "this cause" &&

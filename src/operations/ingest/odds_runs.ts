@@ -1,4 +1,4 @@
-/** Which of the runs beside a judged one it may learn from. */
+/** Selects the other runs that are evidence about a judged run. */
 
 import { isLongLived } from "../../rules/branch.ts";
 import { isSameCommit } from "../../rules/commit.ts";
@@ -17,44 +17,50 @@ import {
   untilOf,
 } from "../../store/judged_runs.ts";
 
-/** A run whose failures are evidence. */
+/** An earlier run whose failures are evidence about the judged run. */
 export type PastRun = Pick<PastOrigin, "pullRequest" | "branch" | "at"> & {
-  /** Of the same branch and pull request. */
+  /** Whether it has the same branch and pull request as the judged run. */
   isMine: boolean;
-  /** Of the same commit, or of the execution that this one repeats. */
+  /** Whether it tested the same commit, or belongs to the execution that the judged run repeats. */
   isSameCommit: boolean;
 };
 
-/** So many runs of the line after the base are asked for the state of a test case. */
+/** Maximum number of runs on the line after the base whose results of a test case are read. */
 const AFTER_BASE = 20;
 
 type Commit = { commit: string | null; executionId: string };
 
 const isOfCommit = ({ commit }: Commit, mine: RunPlace) =>
   commit !== null && mine.commit !== null && isSameCommit(commit, mine.commit);
-/** Of the same commit, or repeated by the judged one. */
+/** Whether the run tested the same commit, or belongs to the execution that the judged run repeats. */
 const isSame = (one: Commit, mine: RunPlace) => isOfCommit(one, mine) || one.executionId === mine.rerunOf;
 
-/** `isOfOtherLine` of the predicates says the same to the database. */
+/**
+ * Whether a run has another branch or pull request, and cannot contain the same change through a merge queue. store/predicates.ts has the
+ * same condition in SQL.
+ */
 const isOfOtherLine = ({ branch, pullRequest, queueRef, wasQueued }: OtherOrigin, mine: RunPlace) =>
   (branch !== mine.branch || (pullRequest !== null && mine.pullRequest !== null && pullRequest !== mine.pullRequest)) &&
   queueRef === null &&
   (mine.queueRef === null || !wasQueued);
 
-/** A build does not see what came after it, though it may be imported later. */
+/** Whether a run was complete when the judged run was: a build may be imported later, and must not use later runs as evidence. */
 const wasComplete = (completedAt: string | null, { at }: FailedRunKey) => completedAt === null || completedAt <= at;
 
-/** Of what is read for several runs, in its order, what concerns each. */
+/** Distributes runs that were read for several judged runs: returns the runs for each judged run, in their order. */
 export function byPlace<Run extends { places: readonly number[] }>(runs: readonly Run[], count: number): Run[][] {
   const all = Array.from({ length: count }, (): Run[] => []);
   for (const run of runs) for (const place of run.places) all[place]!.push(run);
   return all;
 }
 
-/** The runs that tell the state of its test cases, oldest first: of its line and its branch, of its baseline and the line after it. */
+/**
+ * Returns the runs that show the state of the test cases of a run, oldest first: `ofLine` on its line, `ofMine` on its own branch, and
+ * `asked`, which are the runs of its baseline and of the line after it.
+ */
 export function toLineRuns(own: FailedRunKey, place: RunPlace, runs: readonly LineRun[]) {
   const { pullRequest, queueRef, branch, defaultBranch, line } = place;
-  // Of two builds of the line side by side only the earlier one explains the other.
+  // If two builds on the line are concurrent, only the earlier one is evidence about the other.
   const seesLater = pullRequest !== null || queueRef !== null || (branch ?? defaultBranch) !== line;
   const of = (wanted: LineRun["of"]) => runs.filter((run) => run.of === wanted && wasComplete(run.completedAt, own));
   const ofLine = of("line")
@@ -64,7 +70,10 @@ export function toLineRuns(own: FailedRunKey, place: RunPlace, runs: readonly Li
   return { ofLine, ofMine, asked: [...of("base"), ...afterBase(ofLine, place)] };
 }
 
-/** The runs of commits that the line has seen after the baseline; a commit of the line itself is not explained by its other builds. */
+/**
+ * Returns the runs of commits that are new on the line after the baseline. For a run on the line, other builds of the same commit are left
+ * out, because they do not explain its failures.
+ */
 function afterBase(ofLine: readonly LineRun[], place: RunPlace): LineRun[] {
   const { baselineId, isOnLine } = place;
   const isAfter = ({ executionId }: LineRun) => baselineId === null || executionId > baselineId;
@@ -73,7 +82,10 @@ function afterBase(ofLine: readonly LineRun[], place: RunPlace): LineRun[] {
   return ofLine.filter((run) => isAfter(run) && !(isOnLine && isSame(run, place)) && !isSeen(run)).slice(0, AFTER_BASE);
 }
 
-/** The last run of each of a few other branches and pull requests, and the runs in which its causes are looked for. `runs`: newest first. */
+/**
+ * Returns `siblings`, the last run of each of up to SIBLINGS other branches and pull requests, and `outside`, the runs in which the causes
+ * of the judged run are looked for. `runs` are in order, the newest first.
+ */
 export function toOtherRuns(own: FailedRunKey, place: RunPlace, runs: readonly OtherRun[]) {
   const others = runs.filter((one) => one.executionId !== own.executionId && isOfOtherLine(one, place));
   const [outside, near] = [outsideSince(own), siblingsSince(own)];
@@ -100,14 +112,14 @@ export function toOtherRuns(own: FailedRunKey, place: RunPlace, runs: readonly O
   };
 }
 
-/** Where the run was as the judged one sees it; undefined: that may not learn from it. */
+/** Returns the origin of an earlier run relative to the judged one; undefined if the earlier run is no evidence about it. */
 export function toPastRun(own: FailedRunKey, until: string, mine: RunPlace, one: PastOrigin): PastRun | undefined {
   const { pullRequest, branch, executionId, at } = one;
   if (one.id === own.id || one.id >= until || !wasComplete(at, own)) return undefined;
   const isMine = branch === mine.branch && pullRequest === mine.pullRequest;
-  // The branch of a fork's pull request may have its name.
+  // The branch of a fork's pull request may have the name of the default branch.
   const isOnDefault = (branch === null || branch === mine.defaultBranch) && pullRequest === null;
-  // A build does not show what came before it on its branch; those in front of it in a merge queue have its change.
+  // Later builds of the same branch are no evidence. Builds ahead of it in a merge queue are part of its change.
   const isSeen = isMine ? executionId <= own.executionId : isOfOtherLine(one, mine) || isOnDefault;
   return isSeen ? { pullRequest, branch, at, isMine, isSameCommit: isSame(one, mine) } : undefined;
 }

@@ -1,25 +1,31 @@
-/** Weighs the failures of a test case before: those in a row on this branch, and what the others say of it. */
+/** Summarises the earlier failures of a test case: its streak on the branch of the judged run, and its other failures. */
 
 import type { PastRun } from "./odds_runs.ts";
 import type { PastFailure } from "../../store/failure_facts.ts";
 
-/** A failure with the run that it was in. */
+/** An earlier failure, with the origin of its run. */
 export type PlacedFailure = PastFailure & PastRun;
 
-/** Where the judged failure is, and what is known of the line. */
+/** The judged failure, and the runs around it. */
 type PastContext = {
   testCase: number;
   cause: string | null;
   isOnLine: boolean;
   line: string;
-  /** The places of runs on the line, and on this branch where that is another one: two that follow each other differ by one. */
+  /**
+   * Ordinals of runs by id: of the runs on the line, and of those on the own branch if that is not the line. The ordinals of consecutive
+   * runs differ by one.
+   */
   ofLine: ReadonlyMap<string, number>;
   ofMine: ReadonlyMap<string, number>;
-  /** On the line, as far as it is asked. */
+  /** Whether the test case has passed after this run, in one of the runs that were read on the line. */
   hasPassedSince: (testCase: number, runId: string) => boolean;
 };
 
-/** The failures of a test case before: those in a row on this branch, and the weight of the others. */
+/**
+ * Summarises the earlier failures of a test case. `inARow` is the length of the streak of failures that the judged failure continues on its
+ * branch, this failure included; the other fields are described at `FailedTestFacts`, and their counts leave the streak out.
+ */
 export function weighPast(past: readonly PlacedFailure[], context: PastContext) {
   const { cause, isOnLine, line, ofLine, ofMine } = context;
   const isOfLine = ({ pullRequest, branch }: PastRun) => pullRequest === null && (branch === null || branch === line);
@@ -28,21 +34,21 @@ export function weighPast(past: readonly PlacedFailure[], context: PastContext) 
   );
   const inARow = 1 + countStreak(mine, isOnLine ? ofLine : ofMine);
   const streak = new Set(mine.slice(0, inARow - 1));
-  // What a branch did before it passed again may have been its change; on a line it is the test's.
+  // Failures of the own branch before it passed again may be due to its change, so they do not count; on the line they are the test's own.
   const others = past.filter(
     (one) =>
       !streak.has(one) &&
       (!one.isMine || isOnLine) &&
-      // Builds of one commit that fail are one event.
+      // Failures in several builds of one commit are one event.
       (!one.isSameCommit || one.isRetried) &&
-      // What failed in a pull request may have come to the line with it.
+      // A failure of a pull request may have been merged into the line, with the same cause.
       (!isOnLine || one.isRetried || isOfLine(one) || one.cause !== cause) &&
       !one.isOfMany &&
       one.explained !== "outside" &&
       one.explained !== "inherited",
   );
   const [onLine, elsewhere] = [others.filter(isOfLine), others.filter((one) => !isOfLine(one))];
-  // What a row on the line goes on with is inherited from its beginning.
+  // The later failures of an episode are explained as inherited from its first one, so they belong to the episode here.
   const rows = past.filter((one) => isOfLine(one) && !one.isRetried && !streak.has(one) && one.explained !== "outside");
   const { open, closed } = toEpisodes(rows, new Set(onLine), context);
   const ofBranches = past.filter((one) => !isOfLine(one) && !streak.has(one));
@@ -52,12 +58,12 @@ export function weighPast(past: readonly PlacedFailure[], context: PastContext) 
   const places = [...Map.groupBy(elsewhere, placeOf)].flatMap(([place, some]) => (brought.has(place) ? [] : [some]));
   const changed = places.filter((some) => !isRetried(some)).concat(open ? [open] : []);
   const same = changed.filter((some) => some.some((one) => one.cause === cause)).length;
-  // A row that a pull request has brought began there.
+  // An episode that a merged pull request has caused began in that pull request, so its failures there add to the length.
   const lengths = closed.map(({ length }, at) => length + Math.max(0, ...broughtBy[at]!.map(({ inARow }) => inARow)));
   return {
     inARow,
     failed: past.filter((one) => !streak.has(one) && one.explained !== "outside").length,
-    // A single one is the test's own; a row of them may be a change that was mended.
+    // A single failure is the test's own; an episode of several may be a change that was fixed later.
     failures:
       places.filter(isRetried).length +
       onLine.filter((one) => one.isRetried).length +
@@ -72,10 +78,13 @@ export function weighPast(past: readonly PlacedFailure[], context: PastContext) 
 
 const placeOf = ({ pullRequest, branch }: PastRun) => `${pullRequest} ${branch}`;
 
-/** A change that was merged within so many days may be what then failed on the line. */
+/** Maximum time from the failure of a branch to the failure on the line that its merge may have caused. */
 const MERGED_WITHIN_MS = 5 * 86_400_000;
 
-/** Whether a failure of a branch came to the line with its change: it failed there again and again, and shortly before, in the same words. */
+/**
+ * Whether the change of a branch may have brought its failure to the line: the test failed repeatedly on the branch, shortly before, and
+ * with the same cause.
+ */
 const mayHaveBrought = (one: PlacedFailure, onLine: PlacedFailure): boolean =>
   one.inARow > 1 &&
   one.cause === onLine.cause &&
@@ -85,7 +94,10 @@ const mayHaveBrought = (one: PlacedFailure, onLine: PlacedFailure): boolean =>
   !one.isOfMany &&
   (one.explained === "change" || one.explained === "flaky");
 
-/** Of failures, newest first, those without another run of the branch after them. */
+/**
+ * Counts the failures in the newest consecutive runs of a branch. `mine` are its failures, the newest first; `ordinals` are those of its
+ * runs.
+ */
 function countStreak(mine: readonly PlacedFailure[], ordinals: ReadonlyMap<string, number>): number {
   let next = Math.max(-1, ...ordinals.values()) + 1;
   let count = 0;
@@ -97,7 +109,10 @@ function countStreak(mine: readonly PlacedFailure[], ordinals: ReadonlyMap<strin
   return count;
 }
 
-/** Failures of a line that follow each other, of which at least one counts. The last row is open: it may be a change that is not mended yet. */
+/**
+ * Groups failures on the line into episodes, that is failures in consecutive runs. Only episodes with at least one failure in `counted` are
+ * returned. The last one is `open` if the test has not passed since: it may be a change that is not fixed yet.
+ */
 function toEpisodes(
   rows: readonly PlacedFailure[],
   counted: ReadonlySet<PlacedFailure>,

@@ -1,4 +1,4 @@
-/** Makes of a report what is stored of it: whose results they are, their details, and where they come from. */
+/** Converts a report into the data that is stored: identified results, their details, and the origin of the execution. */
 
 import * as v from "valibot";
 import { erroredCase, type ReportedCase, type Report } from "../../reports/report.ts";
@@ -23,49 +23,49 @@ import type { CaseDetail, RunDetail } from "../../store/case_results.ts";
 import type { Attempt } from "../../store/test_runs.ts";
 import type { ExecutionOrigin } from "../../store/executions.ts";
 
-/** A report with all that can be said of it before its test cases are looked up. */
+/** A report with everything that can be derived from it before its test cases are looked up. */
 export type PreparedReport = {
   report: Report;
   taskSlug: string;
-  /** With the one that stands for a runner that failed while all its tests passed. */
+  /** All cases; the last one may stand for a test runner that failed while all its tests passed (`hasStandIn`). */
   cases: readonly ReportedCase[];
   hasStandIn: boolean;
   identified: IdentifiedCases;
-  /** Further rows of cases that have several. */
+  /** Counts of further results with the name of another case, such as parameter sets. */
   rows: FoldedCases["rows"];
-  /** Attachments of cases that passed are stored as well. */
+  /** Whether attachments of passed cases are stored as well. */
   keepsAllAttachments: boolean;
-  /** Hexadecimal; of everything that decides the results. */
+  /** SHA-256 in hexadecimal of everything that decides the results, to recognise repeated uploads. */
   digest: string;
 };
 
-/** A report whose test cases are known by their numbers. */
+/** A report whose test cases have been looked up. */
 export type ResolvedReport = {
   report: Report;
   taskSlug: string;
-  /** Ascending by test case. */
+  /** Results in ascending order of test case. */
   results: Result[];
   details: CaseDetail[];
   references: AttachmentReference[];
   rows: FoldedCases["rows"];
-  /** The test case that stands for the exit code, when no other failed. */
+  /** The test case that stands for the failed test runner; null if there is none. */
   exitCase: number | null;
-  /** Hexadecimal; of everything that decides the results. */
+  /** SHA-256 in hexadecimal of everything that decides the results, to recognise repeated uploads. */
   digest: string;
-  /** What files took beyond their test cases, each with one of its cases. */
+  /** Time of each file beyond that of its test cases, such as for imports and hooks. `testCase` is one of its cases. */
   overheads: { testCase: number; ms: number }[];
 };
 
-/** What failed without a test case that did. `exitCode` undefined: there is none, or it was 0. */
+/** A failure of the test runner that no test case shows. `exitCode` is undefined if there was none, or if it was 0. */
 export type RunnerFailure = { exitCode: number | undefined; message: string; output: string | null };
 
-/** A failed case for a runner that failed while all its tests passed: no silent green. */
+/** Returns a failed case for a test runner that failed while all its tests passed, so that the run does not pass. */
 const exitCaseOf = ({ exitCode, message, output }: RunnerFailure, shard: Shard | undefined): ReportedCase => {
   const name = `runner ${exitCode ? `exited ${exitCode}` : "failed"}${shard ? ` (shard ${shard.index}/${shard.of})` : ""}`;
   return erroredCase({ suite: "", name, file: null }, message, output);
 };
 
-/** The line alone would be a row for every case of some producers, and says little where nothing went wrong. */
+/** Whether a result has details to store. A line number alone is not enough: some producers send one for every case. */
 const tellsMore = (result: ReportedCase) =>
   result.message !== null ||
   result.stack !== null ||
@@ -74,7 +74,7 @@ const tellsMore = (result: ReportedCase) =>
   result.properties !== null ||
   result.attempts > 1;
 
-/** The name of the report's run: that of its task, or of the variant of the task that its tags make. */
+/** Returns the slug of the task of the report: the given or default one, extended by the tags of a variant. */
 function taskOf({ suite }: Report, { task_slug, tag = [] }: UploadParameters): string {
   const task = task_slug ?? (suite?.slice(0, MAX_SLUG_LENGTH).toWellFormed() || "default");
   const name = nameVariant(task, tag);
@@ -88,7 +88,7 @@ function taskOf({ suite }: Report, { task_slug, tag = [] }: UploadParameters): s
   return name;
 }
 
-/** Each test once, and what it failed by. */
+/** Merges cases with equal names, and marks parents that failed only because of a child. */
 function foldCases(
   cases: readonly ReportedCase[],
   { equal }: IdentifiedCases,
@@ -98,7 +98,7 @@ function foldCases(
   return { ...folded, cases: markThroughChild(folded.cases) };
 }
 
-/** `failure`: of a runner that has no report. Refuses tags that are too long. */
+/** Prepares a report. `failure` is the failure of a runner that has no report. Refuses tags that are too long. */
 export function prepareReport(
   projectId: string,
   given: Report,
@@ -145,7 +145,7 @@ export function prepareReport(
   };
 }
 
-/** `numbers` are those of the test cases, in the order of `cases`. */
+/** Adds the test cases to a prepared report. `numbers` are their numbers, in the order of `cases`. */
 export function toResolved(
   { report, taskSlug, cases, rows, hasStandIn, keepsAllAttachments, digest }: PreparedReport,
   numbers: readonly number[],
@@ -176,12 +176,12 @@ export function toResolved(
 
 const toInt4 = (ms: number) => Math.min(Math.max(Math.round(ms), -2_147_483_648), 2_147_483_647);
 
-/** The files that results may name, of one report and of one case: a page of a case lists no more. */
+/** Maximum numbers of attachment references that are stored for one report and for one case. */
 const MAX_REFERENCES = 5_000;
 const MAX_CASE_REFERENCES = 50;
 const MAX_NAME_LENGTH = 200;
 
-/** The files that the cases name, those that are kept first. */
+/** Returns the references to attachments by the cases. If there are too many, those whose files are kept take precedence. */
 function toReferences(
   cases: readonly ReportedCase[],
   numbers: readonly number[],
@@ -211,26 +211,26 @@ export const originOf = (parameters: UploadParameters, { context }: Report): Exe
   environment: parameters.environment ?? cutTo(200, context.environment),
 });
 
-/** Where the tests of an upload ran. */
+/** Returns the machine that the tests of an upload ran on. */
 export const machineOf = (parameters: UploadParameters, { context }: Report): MachineNames => ({
   host: parameters.host ?? cutTo(200, context.host) ?? null,
   system: parameters.system ?? null,
   image: parameters.image ?? null,
 });
 
-/** Half of a character would be stored as another one than is told. */
+/** Cuts the text without splitting a surrogate pair, half of which cannot be stored. */
 const cutTo = (max: number, text: string | undefined) => (text === undefined ? undefined : cut(text, max));
 
-/** A report may say anything: what is no address is left out. */
+/** Returns the URL; undefined if the text is not a valid one, because a report may contain anything. */
 function toBuildUrl(given: string | undefined): string | undefined {
   const { success, output } = v.safeParse(buildUrl, given);
   return success ? output : undefined;
 }
 
-/** What an attempt of a run has to tell. */
+/** Returns the details of the results, as rows of this attempt of the run. */
 export const toRunDetails = (details: readonly CaseDetail[], runId: string, { number, shard }: Attempt): RunDetail[] =>
   details.map((detail) => ({ ...detail, runId, attempt: number, shard: shard === WHOLE ? null : shard }));
 
-/** Whole milliseconds; the report's own word, else the sum of its cases. */
+/** Returns the duration that the report states, or else the sum of its cases, in whole milliseconds. */
 export const durationOf = (report: Report): number =>
   Math.round(report.durationMs ?? report.cases.reduce((sum, { durationMs }) => sum + (durationMs ?? 0), 0));

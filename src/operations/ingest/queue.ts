@@ -1,4 +1,4 @@
-/** One queue per project: takes the uploads that have arrived, one or many, into one transaction. */
+/** The upload queue of each project: uploads that have arrived by the time of a transaction are committed in one batch. */
 
 import { type AnswerOptions, toAnswer } from "./answer.ts";
 import { type IncomingReport, locksFor, matchReports, takeMatched } from "./ingest.ts";
@@ -13,13 +13,13 @@ import { type Database, isUndone, retryConflicts, type Sql, type Tx } from "../.
 import { type RequestClaim, storeAnswer, type StoredAnswer } from "../../store/idempotency.ts";
 import { type KeyLocks, lockLiveKey, lockLiveKeys } from "../../store/keys.ts";
 
-/** A report with the request that has brought it. */
+/** A report with the data of its request. */
 export type QueuedUpload = Omit<IncomingReport, "numbers"> & {
   key: KeyLocks["key"];
   files: StoredFiles;
-  /** Of the Idempotency-Key: the answer is stored with the report. */
+  /** The claim on the Idempotency-Key, if the request has one; the response is stored in the transaction of the report. */
   claim: RequestClaim | null;
-  /** Nothing is stored from then on. */
+  /** Once `expired` is true, the client has received a timeout and nothing is stored any more. */
   progress: { readonly expired: boolean };
   answer: AnswerOptions;
 };
@@ -27,7 +27,7 @@ export type QueuedUpload = Omit<IncomingReport, "numbers"> & {
 export type FinishedUpload = {
   taken: TakenReport;
   answer: StoredAnswer;
-  /** Contents of attachments that may be removed. */
+  /** Attachment contents that are no longer referenced and may be deleted. */
   released: readonly string[];
 };
 
@@ -35,10 +35,11 @@ export type UploadServices = Pick<Database, "begin" | "beginAhead"> & { sql: Sql
 
 type Item = {
   upload: QueuedUpload;
-  /** Of a batch only one report may be of a build: what it makes of the execution is there before the next one. */
+  /** The execution_key. A batch has at most one report per build, because the next report must see the execution that it stores. */
   build: string | undefined;
+  /** Cost in test cases, see MAX_BATCH_WEIGHT; Infinity for an upload that must be alone in its batch. */
   weight: number;
-  /** Of its test cases, once they are known. */
+  /** Numbers of its test cases, if they were looked up before the transaction. */
   numbers?: readonly number[];
   resolve: (outcome: FinishedUpload) => void;
   reject: (error: unknown) => void;
@@ -46,25 +47,28 @@ type Item = {
 
 type Queue = { services: UploadServices; projectId: string; waiting: Item[]; worker: symbol | undefined };
 
-/** Maximum number of uploads of one transaction. */
+/** Maximum number of uploads in one transaction. */
 const MAX_BATCH_SIZE = 32;
-/** Maximum number of test cases of one transaction, unless a single report has more. */
+/** Maximum number of test cases in one transaction, unless a single report has more. */
 const MAX_BATCH_WEIGHT = 10_000;
-/** Maximum number of test cases of a report that are looked up within the transaction. */
+/** Maximum number of test cases of a report that is looked up within the transaction. Larger reports are looked up before it. */
 const MAX_LOOKED_UP = 1_000;
 /** Characters of messages and output that cost as much as a test case. */
 const CHARACTERS_PER_CASE = 100;
-/** Maximum time between two uploads of which the first waits for the second. */
+/** Interval in which a worker waits for further uploads; it stops waiting when an interval brings none. */
 const WINDOW_MS = 2;
-/** How long the others wait for a transaction, such as one that waits for a lock, before they begin the next one. */
+/** Time after which the next batch starts although a transaction is still running, for instance because it waits for a lock. */
 const PATIENCE_MS = 2_000;
-/** Maximum time for which failures wait until earlier runs are counted; they are then judged by what is counted so far. */
+/** Maximum time to wait until earlier runs are counted. After it, failures are judged by the runs counted so far. */
 const JUDGING_PATIENCE_MS = 500;
 
-/** By the database that they write to, and by project. */
+/** Queues by database, which its `begin` identifies, and by project. */
 const queues = new WeakMap<Database["begin"], Map<string, Queue>>();
 
-/** Rejects with a Refusal, or with the error of the transaction; then nothing is stored, unless the answer of the commit was lost. */
+/**
+ * Enqueues an upload and resolves once it is committed. Rejects with a Refusal or with the error of the transaction. Then nothing is
+ * stored, unless the connection failed during the commit.
+ */
 export function takeUpload(services: UploadServices, projectId: string, upload: QueuedUpload): Promise<FinishedUpload> {
   const { promise, resolve, reject } = Promise.withResolvers<FinishedUpload>();
   const ofDatabase = queues.get(services.begin) ?? new Map<string, Queue>();
@@ -74,7 +78,7 @@ export function takeUpload(services: UploadServices, projectId: string, upload: 
   queue.waiting.push({ ...toItem(upload), resolve, reject });
   if (!queue.worker) {
     const worker = (queue.worker = Symbol());
-    // Uploads that come in one iteration of the event loop share a transaction.
+    // Uploads that arrive in the same iteration of the event loop share a transaction.
     setImmediate(() => void work(queue, worker));
   }
   return promise;
@@ -83,7 +87,7 @@ export function takeUpload(services: UploadServices, projectId: string, upload: 
 function toItem(upload: QueuedUpload): Pick<Item, "upload" | "build" | "weight"> {
   const { parameters, prepared, files } = upload;
   const { execution_id, execution_key } = parameters;
-  // The locks of executions that are named by their id are not in the order of those that are named by a key.
+  // Uploads with an execution_id lock in another order than those with an execution_key, so sharing a transaction could deadlock.
   const isAlone = execution_id !== undefined || files.files.length > 0;
   const characters = prepared.cases.reduce(
     (sum, { message, stack, output }) => sum + (message?.length ?? 0) + (stack?.length ?? 0) + (output?.length ?? 0),
@@ -111,13 +115,13 @@ async function work(queue: Queue, worker: symbol): Promise<void> {
 
 const hasFailed = ({ upload }: Item) => upload.prepared.cases.some(({ status }) => status === "failed");
 
-/** Its test cases are looked up before the transaction, and so are those of which untrusted builds have their own. */
+/** Whether test cases are looked up before the transaction: for large reports, and for untrusted ones, whose new cases are stored apart. */
 const isLarge = ({ upload: { prepared, parameters } }: Item) =>
   prepared.cases.length > MAX_LOOKED_UP || parameters.untrusted === true;
 
 /**
- * Clients that have been answered, and those that have waited for them, are likely to ask again at once: a transaction of many
- * costs little more than one of a few.
+ * Waits a few milliseconds until about as many uploads are waiting as in the batch before. Clients that were just answered often send the
+ * next upload at once, and a large transaction costs little more than a small one.
  */
 async function gather({ waiting }: Queue, expected: number): Promise<void> {
   const wanted = Math.min(expected, MAX_BATCH_SIZE);
@@ -128,7 +132,7 @@ async function gather({ waiting }: Queue, expected: number): Promise<void> {
   }
 }
 
-/** Takes the first that fit into one transaction out of the queue. */
+/** Removes the next batch from the queue: the first uploads that fit into one transaction. */
 function nextBatch(queue: Queue): Item[] {
   const batch: Item[] = [];
   const builds = new Set<string>();
@@ -144,7 +148,10 @@ function nextBatch(queue: Queue): Item[] {
   return batch;
 }
 
-/** Never rejects. If something fails, each is repeated alone, so that it gets its own error and waits for its own locks only. */
+/**
+ * Commits a batch. Never rejects. If the batch fails, each upload is retried alone, so that it gets its own error and waits only for
+ * its own locks.
+ */
 async function takeBatch(queue: Queue, all: readonly Item[]): Promise<void> {
   const { services, projectId } = queue;
   const items = all.filter(({ upload, reject }) => !upload.progress.expired || void reject(new Refusal("expired")));
@@ -152,8 +159,8 @@ async function takeBatch(queue: Queue, all: readonly Item[]): Promise<void> {
   let isAtCommit = false;
   try {
     await Promise.all(items.filter(isLarge).map((item) => resolveItem(services, projectId, item)));
-    // Failures are judged by the records of their cases: as far as runs have come, or, where uploads wait for each other, as far
-    // as a loop has counted them.
+    // Failures are judged by the health records of their cases, so the pending runs are counted first. When uploads are queued, this is
+    // skipped: the background loop counts runs, and the failures are judged by what it has counted so far.
     const isAlone = items.length === 1 && queue.waiting.length === 0;
     if (isAlone && items.some(hasFailed))
       await catchUpWithin(services.sql, services.begin, projectId, JUDGING_PATIENCE_MS);
@@ -171,14 +178,14 @@ async function takeBatch(queue: Queue, all: readonly Item[]): Promise<void> {
     }
   } catch (error) {
     if (error instanceof Unresolved) return await takeUnresolved(queue, items, error.items);
-    // The commit may have succeeded, and its answer was lost: an upload that is repeated would be stored twice.
+    // The commit may have succeeded although its response was lost: a retry could store the upload twice.
     const isUnknown = isAtCommit && !isUndone(error);
     if (items.length === 1 || isUnknown) for (const item of items) item.reject(error);
     else await Promise.all(items.map((item) => takeBatch(queue, [item])));
   }
 }
 
-/** Reports with test cases that are not known: these are named before the transaction. */
+/** Thrown for reports with unknown test cases: these must be resolved before the transaction. */
 class Unresolved extends Error {
   readonly items: readonly Item[];
 
@@ -201,7 +208,7 @@ async function takeUnresolved(queue: Queue, items: readonly Item[], unresolved: 
   );
 }
 
-/** Finds the test cases of a report, and names those that are new. */
+/** Resolves the test cases of a report, and inserts new ones. */
 async function resolveItem({ sql, begin }: UploadServices, projectId: string, item: Item): Promise<void> {
   const { key, progress, prepared, parameters } = item.upload;
   const transact: Transact = (work) =>
@@ -216,7 +223,7 @@ async function resolveItem({ sql, begin }: UploadServices, projectId: string, it
   item.numbers ??= await resolveReport(sql, transact, projectId, prepared, parameters);
 }
 
-/** In a transaction. Answers nothing for those whose key was revoked. */
+/** Ingests the batch in a transaction. The result lacks uploads whose API key was revoked. */
 async function takeItems(
   sql: Tx,
   begun: Promise<unknown>,
@@ -225,7 +232,8 @@ async function takeItems(
 ): Promise<Map<Item, FinishedUpload>> {
   const keys = all.map(({ upload: { key, parameters } }) => ({ key, locks: locksFor(projectId, parameters) }));
   const unknown = all.filter(({ numbers }) => numbers === undefined);
-  // All is sent at once. The key of a project that is being deleted goes with it: that is what its uploads are answered.
+  // The statements are pipelined. A project that is being deleted loses its keys too: its uploads are refused as revoked, whatever error
+  // the other statements give.
   const locked = lockLiveKeys(sql, keys);
   const reading = Promise.all([
     unknown.length === 0

@@ -1,4 +1,4 @@
-/** Stores reports as they were decided about, and answers what has become of each. */
+/** Stores decided reports and returns the result of each. */
 
 import { type DecidedRun, endOf, toEvent } from "./decide.ts";
 import { announceQuietly, storeConsequences } from "./consequences.ts";
@@ -25,7 +25,7 @@ import { noWrites, type ReportWrites, writeReports } from "../../store/report_wr
 import { deleteSlowerResults, selectSlowerTestsOfRun } from "../../store/slower.ts";
 import { type Attempt, selectTestRun } from "../../store/test_runs.ts";
 
-/** In a transaction that has locked the executions of the reports, each of another one. */
+/** Stores reports of different executions, in a transaction that has locked these. Returns the results. */
 export async function recordReports(sql: Tx, projectId: string, reports: readonly StoredReport[]): Promise<Answers> {
   const answers: Answers = new Map(reports.map((one) => [one.report.index, toAnswer(one)]));
   if (reports.length === 0) return answers;
@@ -45,7 +45,7 @@ export async function recordReports(sql: Tx, projectId: string, reports: readonl
   return answers;
 }
 
-/** Removes what a further attempt replaces, and what is not written over. */
+/** Deletes rows that a further attempt makes obsolete and that the writes do not overwrite. */
 async function removeReplaced(
   sql: Tx,
   projectId: string,
@@ -73,7 +73,7 @@ function toAnswer({ report, decided, status }: StoredReport): TakenReport {
   };
 }
 
-/** The rows of the reports themselves. */
+/** Returns the rows to write for the reports themselves, without their consequences. */
 function toWrites(reports: readonly StoredReport[]): ReportWrites {
   const writes = noWrites();
   for (const one of reports) {
@@ -102,7 +102,7 @@ function toWrites(reports: readonly StoredReport[]): ReportWrites {
   return writes;
 }
 
-/** An execution that a report begins, as it is to be stored. */
+/** Returns the row of an execution that a report creates. */
 function toUploaded(one: StoredReport): UploadedExecution {
   const { id, key, trigger, createdAt, baselineId, ...execution } = one.execution;
   const { branch, commit, pullRequest, baseBranch, queueRef, buildUrl, environment, status, untrusted } = execution;
@@ -116,7 +116,7 @@ function toUploaded(one: StoredReport): UploadedExecution {
   };
 }
 
-/** In the transaction of a report whose very bytes are there already: nothing is stored but that something has arrived. */
+/** Handles a repeated upload of the same bytes, in its transaction: advances the execution, stores no results, returns the stored run. */
 export async function repeatReport(
   sql: Tx,
   projectId: string,

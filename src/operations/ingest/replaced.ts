@@ -9,7 +9,7 @@ import type { Tx } from "../../database/connect.ts";
 import { selectFailuresOfRun } from "../../store/outside_failures.ts";
 import type { Attempt } from "../../store/test_runs.ts";
 
-/** Where the tests of a report ran, each place once. */
+/** Returns the distinct suites and files of the tests that ran. */
 function placesOf({ cases }: Report): TestPlace[] {
   const places = new Map<string, TestPlace>();
   for (const one of cases) {
@@ -22,7 +22,7 @@ function placesOf({ cases }: Report): TestPlace[] {
   return [...places.values()];
 }
 
-/** Finds the failures of the run so far that the next attempt of this shard shows to be over. */
+/** Returns the failures outside of tests in earlier attempts that the next attempt of this shard shows to be over. */
 export async function findReplaced(
   sql: Tx,
   projectId: string,

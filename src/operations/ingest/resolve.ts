@@ -32,16 +32,19 @@ import {
   updateTestCasePlaces,
 } from "../../store/test_case_names.ts";
 
-/** Runs a transaction for those who have brought a report. */
+/** Runs a transaction on behalf of the uploads whose reports are resolved. */
 export type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
 
-/** Looks up the numbers of the cases of several reports; undefined for a report of which a case is not known, or two are one. */
+/**
+ * Looks up the test case numbers of several reports. The result is undefined for a report that has an unknown case, or two cases with the
+ * same number.
+ */
 export async function lookUpReports(
   sql: Sql,
   projectId: string,
   reports: readonly Pick<PreparedReport, "identified">[],
 ): Promise<(readonly number[] | undefined)[]> {
-  // The same task again and again is what most of them are.
+  // Most reports of a batch are of the same task with the same cases, so each list of cases is looked up only once.
   const lists: Digests[] = [];
   const places = reports.map(({ identified: { digests } }) => {
     const place = lists.findIndex((list) => isSame(list, digests));
@@ -56,7 +59,7 @@ export async function lookUpReports(
   return places.map((place) => found[place]);
 }
 
-/** Before the transaction of the upload: the number of each case of a report. */
+/** Resolves the test cases of a report, before the transaction of the upload. Returns the number of each case. */
 export async function resolveReport(
   sql: Sql,
   transact: Transact,
@@ -77,8 +80,8 @@ export async function resolveReport(
 }
 
 /**
- * The number of each case, in their order. What is new is written in a transaction of its own, before that of the
- * results: a dictionary entry without results does no harm.
+ * Returns the number of each case, in the order of the cases. New cases are committed in a separate transaction, before that of the
+ * results: a test case without results does no harm.
  */
 export async function resolveTestCases(
   sql: Sql,
@@ -90,16 +93,16 @@ export async function resolveTestCases(
     try {
       return await resolveOnce(sql, transact, scope, named);
     } catch (error) {
-      // Others have moved the same cases since they were looked up: where they are now is known.
+      // A concurrent transaction has moved the same cases since they were looked up. The retry finds them at their new places.
       if (!(isTaken(error) || error instanceof Moved) || tries === MAX_TRIES) throw error;
     }
   }
 }
 
-/** Each time others have moved cases of the report between its look-up and its turn. */
+/** Maximum number of tries. Each fails only if a concurrent transaction moved cases of the report between the look-up and the lock. */
 const MAX_TRIES = 5;
 
-/** Two places of a report have become one case while it waited for its turn. */
+/** Thrown if two places of a report became one case while the transaction waited for the lock. */
 class Moved extends Error {}
 
 async function resolveOnce(
@@ -116,7 +119,7 @@ async function resolveOnce(
   const identities = toHexes(named.digests);
   const others = identifyOtherNames(projectId, taskSlug, named.results, fresh);
   return await transact(async (tx) => {
-    // The transaction may be repeated, and what an attempt before it has found is undone.
+    // The transaction may be retried after a rollback, so each attempt starts from the look-up.
     const numbers = [...known.numbers];
     await lockTestCases(tx, projectId);
     const owners = await openAssignment(
@@ -143,7 +146,7 @@ async function resolveOnce(
       projectId,
       taskSlug,
       newCases,
-      // No number tells what others have moved since the cases were looked up.
+      // `last` shows only insertions. Cases that were moved since the look-up are found by looking each one up again.
       { last: left.length < MANY ? -1 : known.last },
     );
     for (const [place, index] of left.entries()) numbers[index] = added[place]!;
@@ -158,8 +161,8 @@ async function resolveOnce(
 }
 
 /**
- * Where a report has a case at its place and at a former one, the file was copied and not moved: the former place is a
- * case of its own. Takes its number back, and answers its identity.
+ * Splits cases whose file was copied rather than moved: the report has a case at its present and at its former place, so the former place
+ * becomes a separate case. Clears the numbers of the former places, and returns their identities.
  */
 async function splitAliases(
   sql: Sql,
@@ -183,7 +186,7 @@ async function splitAliases(
   return split;
 }
 
-/** Takes the results of tests that are stored under a name of another format, or of an earlier version, for these tests. */
+/** Matches cases to test cases stored under a name that another report format, or an earlier version of Assay, gave them. */
 async function adoptOtherNames(
   sql: Tx,
   { projectId }: ResolveScope,
@@ -212,11 +215,11 @@ async function adoptOtherNames(
 type AdoptedCase = {
   index: number;
   number: number;
-  /** False where what is stored tells more than this report. */
+  /** Whether the test case takes the place of the report; false if the stored place is more precise. */
   mayMove: boolean;
 };
 
-/** Makes results those of known cases: these get the place that the report tells, or its identity as an alias. */
+/** Assigns known test cases to results. A test case moves to the place in the report, or gets its identity as an alias. */
 async function adopt(
   sql: Tx,
   projectId: string,
@@ -239,7 +242,7 @@ async function adopt(
   for (const { index, number } of adopted) numbers[index] = number;
 }
 
-/** A look at so many tells whether there are any: a new suite of 100,000 cases has no namesakes. */
+/** Number of unknown cases that are first checked for namesakes: a new suite of 100,000 cases has none, and needs no full look-up. */
 const SAMPLE = 200;
 
 async function adoptRenamed(

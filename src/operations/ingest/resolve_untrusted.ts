@@ -14,8 +14,8 @@ import {
 type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
 
 /**
- * The number of each case, in their order. An untrusted report changes no test case: one that the catalogue does not have under
- * this name is added apart from it.
+ * Returns the number of each case, in the order of the cases. An untrusted report changes no test case of the catalogue: an unknown one is
+ * added outside of the catalogue.
  */
 export async function resolveUntrusted(
   sql: Sql,

@@ -1,21 +1,24 @@
-/** How often the causes of a judged run were seen in other builds, and in incidents of other tasks of its own. */
+/** Counts how often the causes of a judged run were seen in other builds, and in incidents of other tasks of the same build. */
 
 import type { Sightings } from "../../rules/odds_facts.ts";
 import { type Incident, type OtherRun, type Sighting, SPREAD } from "../../store/judged_runs.ts";
 
-/** What is known of the runs beside the judged ones. */
+/** The sightings and incidents that were read for all judged runs. */
 export type SightingFacts = {
-  /** By run id. */
+  /** Sightings by run id. */
   sightings: ReadonlyMap<string, readonly Sighting[]>;
-  /** Of the executions of the judged runs. */
+  /** Incidents in the executions of the judged runs. */
   incidents: readonly Incident[];
-  /** Whether a failure of a run that is judged in the same transaction is that of a change: `selectSightings` leaves out the stored ones. */
+  /**
+   * Whether a failure is explained by a change, in a run that is judged in the same transaction. `selectSightings` leaves out only such
+   * failures that are already stored.
+   */
   isOfChange: (runId: string, testCase: number) => boolean;
 };
 
 type JudgedRun = { id: string; executionId: string; outside: readonly OtherRun[] };
 
-/** The sightings by cause. */
+/** Returns the sightings by cause. */
 export function toSightings(
   { id, executionId, outside }: JudgedRun,
   { sightings, incidents, isOfChange }: SightingFacts,

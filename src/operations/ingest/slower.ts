@@ -21,25 +21,25 @@ import {
   type SlowerResult,
 } from "../../store/slower.ts";
 
-/** Maximum number of test cases of a report that are compared: those that took longest. */
+/** Maximum number of test cases of a report that are compared: the longest ones. */
 const MAX_COMPARED = 2_000;
-/** Maximum number of test cases that show how slow the machine was. */
+/** Maximum number of test cases that the slowness of the machine is estimated from. */
 const MAX_SAMPLED = 200;
 /** Maximum number of test cases whose earlier results on a branch are read. */
 const MAX_CONFIRMED = 200;
 
 export type ReportDurations = {
   resolved: ResolvedReport;
-  /** Undefined: it is of the default branch. */
+  /** The build, for a comparison with its own branch; undefined on the default branch. */
   build: BranchBuild | undefined;
-  /** Not the first report of its run, whose duration is more than that of the report. */
+  /** Whether the run has earlier reports, so that the duration of the run is longer than that of the report. */
   isFurther: boolean;
 };
 
-/** How long the results of a report took, compared with what is usual. */
+/** The durations of a report compared with the usual ones. */
 export type ComparedDurations = {
   slower: readonly SlowerResult[];
-  /** With what the wall time of the run is compared. */
+  /** The durations that the wall time of the run is compared with. */
   task: Omit<ComparedDuration, "durationMs">;
 };
 
@@ -48,7 +48,7 @@ type TimedResult = Result & { durationMs: number };
 const isTimed = (result: Result): result is TimedResult =>
   result.durationMs !== null && result.durationMs >= TRACKED_MS && toStatus(result.letter) === "passed";
 
-/** The results that are long enough to be slower than usual. */
+/** Returns the passed results that took longer than SLOW_MS, the longest first. */
 const longResults = (results: readonly Result[]): TimedResult[] =>
   results
     .filter(isTimed)
@@ -56,18 +56,18 @@ const longResults = (results: readonly Result[]): TimedResult[] =>
     .sort((a, b) => b.durationMs - a.durationMs)
     .slice(0, MAX_COMPARED);
 
-/** Results of all parts of a report, which show how slow its machine was. */
+/** Returns an evenly spaced sample of the results, to estimate how slow the machine was. */
 function sampleOf(results: readonly Result[]): TimedResult[] {
   const timed = results.filter(isTimed);
   const step = Math.ceil(timed.length / MAX_SAMPLED);
   return timed.filter((_, index) => index % step === 0);
 }
 
-/** The wall time of the run as far as the report shows it: with earlier reports it may be any longer one. */
+/** Returns an upper bound of the wall time of the run: unlimited if it has earlier reports, else the duration of the report. */
 const runDurationOf = ({ resolved: { report }, isFurther }: ReportDurations): number =>
   isFurther ? Number.MAX_SAFE_INTEGER : durationOf(report);
 
-/** In the order of the reports. */
+/** Compares the durations of reports with the usual ones. Returns the results in the order of the reports. */
 export async function compareDurations(
   sql: Tx,
   projectId: string,
@@ -101,7 +101,7 @@ const NOTHING_SLOWER: ComparedDurations = { slower: [], task: { history: [] } };
 
 type Suspects = {
   suspects: readonly (TimedResult & { history: readonly number[] })[];
-  /** Of the task. */
+  /** The recent durations of the task, in milliseconds. */
   history: readonly number[];
 };
 
@@ -127,7 +127,7 @@ async function compareReport(
   };
 }
 
-/** Those of the slower results of a report that count in its run: another attempt or shard may have replaced them. */
+/** Returns the slower results that are still in the merged run: a result of another attempt or shard may take precedence. */
 export const slowerInRun = (slower: readonly SlowerResult[], blocks: readonly ResultBlock[]): SlowerResult[] =>
   slower.filter(({ testCase, durationMs }) => {
     const block = blocks.find((one) => one.block === blockOf(testCase));

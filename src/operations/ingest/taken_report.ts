@@ -1,4 +1,4 @@
-/** What reports are while they are stored, and what has become of them. */
+/** The types of reports while they are ingested, and of the results. */
 
 import type { DecidedRun, resolvingCases } from "./decide.ts";
 import type { MatchedReport } from "./facts.ts";
@@ -13,47 +13,47 @@ import type { LockedExecution } from "../../store/executions.ts";
 import type { SlowerRow } from "../../store/slower.ts";
 import type { LocatedRun, RunRow } from "../../store/test_runs.ts";
 
-/** A report that is to be stored. */
+/** A report that has been decided and is being stored. */
 export type StoredReport = {
   report: MatchedReport;
   decided: DecidedRun;
-  /** The execution as it is with the report. */
+  /** The execution after the report. */
   execution: LockedExecution;
-  /** All runs of the execution with that of the report, ordered by id. */
+  /** All runs of the execution after the report, ordered by id. */
   runs: readonly RunRow[];
-  /** Undefined for an execution of mode run, which runners change as well. */
+  /** The next state of the execution; undefined for one of mode run, whose state also depends on leases. */
   next: NextState | undefined;
-  /** Of the execution, after the report. */
+  /** The status of the execution after the report. */
   status: ExecutionStatus;
-  /** See `resolvingCases`. */
+  /** The test cases whose passes may resolve a bug; see `resolvingCases`. */
   resolving: ReturnType<typeof resolvingCases>;
-  /** No event is stored. */
+  /** Whether no events are stored. */
   isMuted: boolean;
 };
 
-/** What has become of a report. */
+/** The result of an ingested report. */
 export type TakenReport = {
   run: LocatedRun;
-  /** False when these very bytes were there before. */
+  /** False if the same bytes were uploaded before, so that nothing was added. */
   added: boolean;
   bugReports: TouchedBug[];
   /** The number of failures of the run by blame. */
   blames: BlameCounts;
-  /** At most 100 of each blame. */
+  /** Failures of the run, at most 100 of each blame. */
   failures: readonly Blamed[];
   /** The first test cases of the run that took longer than usual. */
   slowerTests: readonly SlowerRow[];
   absent: AbsentTests;
-  /** Of this upload, where it was added; those of the run are of its other shards as well. */
+  /** Warnings about this upload, if it was added. `run.warnings` also has those of other shards. */
   warnings: readonly string[];
-  /** Undefined: the upload asks for no decision of a gate. */
+  /** The gate decision; undefined if the upload asks for none. */
   gate: GateDecision | undefined;
 };
 
-/** What has become of reports, by their places. */
+/** Results by `index` of the report. */
 export type Answers = Map<number, TakenReport>;
 
-/** When the report was completed, and the latest of all runs of its execution. */
+/** Returns the completion time of the report, and the latest completion time of all runs of its execution. */
 export function reportTimes({ report, runs }: StoredReport): { now: Date; completedAt: string | null } {
   const completed = runs.flatMap((run) => run.completedAt ?? []).sort();
   return { now: report.time.at, completedAt: completed.at(-1) ?? null };
