@@ -50,6 +50,13 @@ export function mayShareReport(one: ReportPlace, other: ReportPlace): boolean {
     .some((a) => others.some((b) => a.path === b.path || (a.isOpen && isBelow(b, a)) || (b.isOpen && isBelow(a, b))));
 }
 
+/** Returns the paths without a wildcard that are not among these files. */
+export const absentReports = (patterns: readonly string[], directory: string, files: readonly string[]): string[] =>
+  patterns.filter((pattern) => {
+    const { path, isOpen } = reachOf(pattern, directory);
+    return !isOpen && !files.includes(path);
+  });
+
 type ReportPlace = { report: readonly string[]; workingDirectory: string };
 type Reach = { path: string; isOpen: boolean };
 

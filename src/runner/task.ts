@@ -16,7 +16,7 @@ import { type FreeSpace, troubleOf } from "./machine_trouble.ts";
 import { listLeaseRange, type ListingOutcome } from "./list_range.ts";
 import type { Mask } from "../secrets/mask.ts";
 import type { RunnerLease } from "./protocol.ts";
-import { listPaths, watchReports } from "./report_files.ts";
+import { absentReports, listPaths, watchReports } from "./report_files.ts";
 import { commandOf } from "./task_command.ts";
 import { toLogNote } from "./task_log.ts";
 import { mismatchOf, readBranchHead, readHead, type SettleCommit } from "./tested_commit.ts";
@@ -258,7 +258,15 @@ async function runAll(
     const signal = watch.endedBy();
     if (trouble !== null)
       return { kind: "infrastructure", message: trouble, ...(signal === undefined ? { exitCode } : {}) };
-    const problem = end?.message ?? (signal === undefined ? undefined : `The command was ended by ${signal}`);
+    const absent = absentReports(config.report, config.workingDirectory, fresh);
+    const isPart = exitCode === 0 && fresh.length > 0 && absent.length > 0;
+    const problem =
+      end?.message ??
+      (signal !== undefined
+        ? `The command was ended by ${signal}`
+        : isPart
+          ? `No report: ${listPaths(absent, config.workingDirectory)}`
+          : undefined);
     // The results up to the interruption count, and what has ended it makes the task fail.
     if (fresh.length > 0 && !stop.aborted)
       return {

@@ -152,15 +152,20 @@ export const updateProbeWithoutBuild = (sql: Tx, projectId: string, executionId:
   update probe set result = 'no_build'
   where project_id = ${projectId} and execution_id = ${executionId} and ended_at is null`;
 
-/** Stores the results of a probe, in the transaction that ends its execution and after its results were stored. */
+/**
+ * Stores the results of a probe, in the transaction that ends its execution and after its results were stored. A test case that passed has no
+ * result if its command failed all the same: a limit, a signal, or an exit code that no failed test case explains.
+ */
 export const updateEndedProbe = (sql: Tx, projectId: string, executionId: string) => sql`
   update probe set ended_at = now(), flaky = coalesce(found.letter = 'P', false), fingerprint = found.cause,
-    result = coalesce(probe.result, case upper(found.letter) when 'P' then 'passed' when 'F' then 'failed' end, 'no_result')
+    result = coalesce(
+      probe.result, case upper(found.letter) when 'P' then case when not found.is_broken then 'passed' end when 'F' then 'failed' end, 'no_result')
   from probe asked left join lateral (
     select substr(b.statuses, array_position(b.test_cases, asked.test_case), 1) as letter, (
       select cause from case_detail d
       where d.project_id = ${projectId} and d.run_id = r.id and d.test_case = asked.test_case and d.cause is not null
-      order by d.attempt desc limit 1) as cause
+      order by d.attempt desc limit 1) as cause, exists (
+      select from attempt a where a.project_id = ${projectId} and a.run_id = r.id and a.exit_case is not null) as is_broken
     from test_run r
     join case_result b on b.project_id = ${projectId} and b.run_id = r.id
       and b.block = ${blockOfCase(sql, sql`asked.test_case`)} + ${toStoredBlock(0, true)}::int

@@ -334,6 +334,24 @@ describe("POST …/test-runs/{taskSlug}/batches", () => {
     expect(last.warnings.join()).toMatch(/\d+ files of the split went to no shard/);
   });
 
+  test("that a shard took, and no report has, make its run incomplete", async () => {
+    const all = FILES.map((file) => `${file} x 1`);
+    await upload("queued", all);
+    const execution = await begin({ key: "skipped of a queue" });
+    const taken: string[] = [];
+    for (let files = ["x"]; files.length > 0; taken.push(...files)) files = (await next(execution, "1/2")).body.files;
+    while ((await next(execution, "2/2")).body.files.length > 0);
+    const send = async (shard: string, files: string[]) => {
+      const query = `execution_id=${execution}&task_slug=queued&shard=${shard}&allow_empty=true`;
+      return (await own.call("POST", `/test-runs?${query}`, report(...files.map((file) => `${file} x 1`)))).body;
+    };
+    await send("2/2", []);
+    const run = await send("1/2", taken.slice(1));
+    expect(run).toMatchObject({ verdict: "failed", reason: "report is incomplete", failed: 0 });
+    expect(run.warnings).toContain(`1 file of the split went to this shard and is in no report: ${taken[0]}`);
+    expect((await send("1/2", taken)).verdict).toBe("passed");
+  });
+
   test("of a lease that is lost go to the others, and not to its runner any more", async () => {
     const execution = await begin({ mode: "run", tasks: [{ slug: "queued", shards: 2 }] });
     const registered = await own.post("/runners", { runner: "r1" });

@@ -39,24 +39,30 @@ describe("probes", () => {
       { test: "echo too little; exit 1" },
       { test: "exit 0", builds: false },
       { test: "exit 77" },
+      { test: "touch crash; exit 0" },
     ]);
-    const [good, bad, broken, skipping] = repository.commits as [string, string, string, string];
+    const [good, bad, broken, skipping, crashing] = repository.commits as [string, string, string, string, string];
     const { testCaseId } = await report(project, good);
     const mine = owner();
     const unknown = "1234567890123456789012345678901234567890";
     const tasks = { unit: repository.task };
     const runner = await startProbeRunner({ url, project, tasks, args: ["--concurrency", "2"] });
     await until(async () => (await countFreeRunners(pool, project.project, "unit")) > 0);
-    const commits = [good, bad, broken, skipping, unknown];
+    // A test that passed says nothing where its command was ended.
+    const commits = [good, bad, broken, skipping, unknown, crashing];
     const ids = await create(project, testCaseId, commits, mine);
     await until(async () => (await selectProbes(pool, project.project, mine)).every(({ endedAt }) => endedAt), 30);
     const probes = await selectProbes(pool, project.project, mine);
     expect(probes.map(({ executionId, commit, result }) => [executionId, commit, result])).toEqual(
-      ["passed", "failed", "no_build", "no_result", "no_build"].map((result, at) => [ids[at]!, commits[at]!, result]),
+      ["passed", "failed", "no_build", "no_result", "no_build", "no_result"].map((result, at) => [
+        ids[at]!,
+        commits[at]!,
+        result,
+      ]),
     );
     const failure =
       await pool`select cause from case_detail where project_id = ${project.project} and message = 'too little'`;
-    expect(probes.map(({ fingerprint }) => fingerprint)).toEqual([null, failure[0]!["cause"], null, null, null]);
+    expect(probes.map(({ fingerprint }) => fingerprint)).toEqual([null, failure[0]!["cause"], null, null, null, null]);
 
     const shown = await project.get(`/executions/${ids[1]}`);
     expect(shown).toMatchObject({

@@ -418,6 +418,14 @@ describe("a time-out", () => {
     expect(await talking.ended).toMatchObject({ kind: "report", exitCode: 0 });
   });
 
+  test("leaves a named report unwritten, which cannot be green", async () => {
+    const config = { report: ["report.xml", "more.xml", "out/*.xml"] };
+    const problem = 'No report: "more.xml"';
+    expect(await begin(WRITE_REPORT, { config }).ended).toMatchObject({ kind: "report", problem });
+    const both = await begin(`${WRITE_REPORT}; cp report.xml more.xml`, { config }).ended;
+    expect([both.kind, "problem" in both]).toEqual(["report", false]);
+  });
+
   test("leaves what was reported, which cannot be green", async () => {
     const task = begin("echo '<x/>' > report.xml; sleep 1000", { lease: { timeoutSeconds: 1 } });
     const problem = "Timed out after 1 s";

@@ -1,9 +1,10 @@
-/** Files of a plan that a shard was to run and that no report has: its run is incomplete. */
+/** Files of a plan or a queue that a shard was to run and that no report has: its run is incomplete. */
 
 import { createFileMatch, hashShard, unitOf } from "../../rules/plan.ts";
 import type { Report } from "../../reports/report.ts";
 import type { Shard } from "../../schema/fields.ts";
 import type { Sql } from "../../database/connect.ts";
+import { selectTakenFiles } from "../../store/file_queues.ts";
 import { type PlanKey, selectFilesOfRun, selectFileTimings, selectPlan } from "../../store/plans.ts";
 import { counted } from "../../wording/numbers.ts";
 
@@ -20,20 +21,13 @@ export async function findSkippedFiles(
   shard: Shard,
   { runId, report }: { runId: string | undefined; report: Report },
 ): Promise<string | undefined> {
-  const plan = await selectPlan(sql, key, shard.of);
-  if (!plan?.given) return undefined;
-  const shardOf = new Map(plan.files.map(({ file, shard }) => [file, shard]));
-  const match = createFileMatch([...shardOf.keys()]);
-  const own = plan.given.filter((name) => {
-    const known = match(name);
-    return (known === undefined ? hashShard(name, shard.of) : shardOf.get(known)) === shard.index;
-  });
+  const { own, all } = (await filesOfPlan(sql, key, shard)) ?? (await filesOfQueue(sql, key, shard));
   if (own.length === 0) return undefined;
   const stored = runId === undefined ? [] : await selectFilesOfRun(sql, key.projectId, runId);
   const fresh = report.cases.flatMap((one) => unitOf(one) ?? []);
   const matchReported = createFileMatch([...new Set([...stored, ...fresh])]);
   // Reports that name no files, or name them otherwise, say nothing of them.
-  if (!plan.given.some((name) => matchReported(name) !== undefined)) return undefined;
+  if (!all.some((name) => matchReported(name) !== undefined)) return undefined;
   const absent = own.filter((name) => matchReported(name) === undefined);
   if (absent.length === 0) return undefined;
   const { runs, timings } = (await selectFileTimings(sql, key)) ?? { runs: 0, timings: [] };
@@ -43,4 +37,24 @@ export async function findSkippedFiles(
   const more = skipped.length - MAX_NAMED;
   const names = `${skipped.slice(0, MAX_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
   return `${counted(skipped.length, "file")} of the split went to this shard and ${skipped.length === 1 ? "is" : "are"} in no report: ${names}`;
+}
+
+/** The files of a shard, and all that are known of its split. */
+type SplitFiles = { own: string[]; all: readonly string[] };
+
+async function filesOfPlan(sql: Sql, key: PlanKey, shard: Shard): Promise<SplitFiles | undefined> {
+  const plan = await selectPlan(sql, key, shard.of);
+  if (!plan?.given) return undefined;
+  const shardOf = new Map(plan.files.map(({ file, shard }) => [file, shard]));
+  const match = createFileMatch([...shardOf.keys()]);
+  const own = plan.given.filter((name) => {
+    const known = match(name);
+    return (known === undefined ? hashShard(name, shard.of) : shardOf.get(known)) === shard.index;
+  });
+  return { own, all: plan.given };
+}
+
+async function filesOfQueue(sql: Sql, key: PlanKey, shard: Shard): Promise<SplitFiles> {
+  const own = await selectTakenFiles(sql, key, shard);
+  return { own, all: own };
 }
