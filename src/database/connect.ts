@@ -3,6 +3,7 @@
 import postgres from "postgres";
 import { readDatabaseUrl } from "./database_url.ts";
 import { createWatchedPool, createTransactions, RolledBack } from "./watched_pool.ts";
+import { createAbandonedWatch } from "./abandoned.ts";
 import { createSilenceWatch, sessionsOf, type SilenceOptions } from "./silence.ts";
 
 export type Sql = postgres.Sql;
@@ -45,9 +46,10 @@ export type Database = {
   connection: ConnectionOptions;
   /**
    * To be called every second or so, until the database is closed. Ends connections that have fallen silent and answers how
-   * many, and replaces pools that hang although the database is there and answers their names.
+   * many, replaces pools that hang although the database is there and answers their names, and ends transactions of frozen
+   * servers that others wait for and answers how many.
    */
-  watch(): Promise<{ silent: number; replaced: string[] }>;
+  watch(): Promise<{ silent: number; replaced: string[]; abandoned: number }>;
   close(): Promise<void>;
 };
 
@@ -236,6 +238,7 @@ export function connect(
     sessions: () => [...pools].flatMap(sessionsOf),
     open: () => open({ max: 1 }, { statement_timeout: "3s" }),
   });
+  const abandoned = createAbandonedWatch({ sql: () => pool.sql });
   let committedAt = -Infinity;
   const noteCommit = <T>(value: T): T => {
     committedAt = performance.now();
@@ -263,7 +266,7 @@ export function connect(
     async watch() {
       const silent = await silence.look();
       const looks = Object.entries(lanes).map(async ([name, lane]) => ((await lane.look()) ? [name] : []));
-      return { silent, replaced: (await Promise.all(looks)).flat() };
+      return { silent, replaced: (await Promise.all(looks)).flat(), abandoned: abandoned.look() };
     },
     async close() {
       await Promise.all(Object.values(lanes).map((lane) => lane.close(5)));

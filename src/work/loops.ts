@@ -106,9 +106,11 @@ export function startLoops(options: LoopsOptions): Loop {
 /** To be stopped last: until then whatever is asked of a connection that falls silent must end, so that others can stop. */
 export function watchConnections(database: Pick<Database, "watch">, log: Log): Loop {
   return startLoop("watch connections", SECOND, log, async () => {
-    const { silent, replaced } = await database.watch();
+    const { silent, replaced, abandoned } = await database.watch();
     if (silent > 0)
       log.warn("Connections to the database have fallen silent and were closed; their requests failed", { silent });
+    if (abandoned > 0)
+      log.warn("Transactions of a server that does not respond held up others and were ended", { abandoned });
     for (const lane of replaced)
       log.error("The database is reachable, but its connections did not respond: they were replaced", { lane });
   });
