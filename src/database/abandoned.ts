@@ -1,6 +1,6 @@
 /** Ends transactions of servers that are frozen: nothing comes from them any more, and what they have locked holds up others. */
 
-import type { Sql } from "./connect.ts";
+import { isSession, type Sql } from "./connect.ts";
 import { BACKUP_LOCK, MIGRATION_LOCK } from "./locks.ts";
 
 /*
@@ -11,13 +11,13 @@ import { BACKUP_LOCK, MIGRATION_LOCK } from "./locks.ts";
 
 export type AbandonedOptions = {
   sql: () => Sql;
-  /** How long a transaction that others wait for may have no statement. Default 7,000. */
+  /** How long a transaction that others wait for may have no statement. Default 6,000. */
   patienceMs?: number;
 };
 
-/** Longer than a server computes on the largest report, and so short that an upload which waits takes less than 10 s. */
-const PATIENCE_MS = 7_000;
-/** Others of the same server may have waited for what the ended one held: for so long they are given less time. */
+/** Longer than a server computes on large reports, and so short that an upload which waits takes less than 10 s. */
+const PATIENCE_MS = 6_000;
+/** What the ended ones held may go to one that began to wait a moment before: for so long they are given less time. */
 const ALERT_MS = 30_000;
 const ALERT_PATIENCE_MS = 1_500;
 
@@ -68,11 +68,17 @@ function terminateAbandoned(sql: Sql, patienceMs: number) {
           ((${backup[0]}::bigint, ${backup[1]}::bigint), (${migration[0]}::bigint, ${migration[1]}::bigint)))
     ), blocking as materialized (
       select distinct unnest(pg_blocking_pids(pid)) as pid from waiting
+    ), late as materialized (
+      select pid, application_name, client_addr, state, wait_event_type from pg_stat_activity
+      where ${isSession(sql)} and usename = session_user
+        and (state like 'idle in transaction%' or (state = 'active' and wait_event_type in ('Client', 'Lock')))
+        and state_change < clock_timestamp() - ${patienceMs}::int * interval '1 millisecond'
+    ), abandoned as (
+      select application_name, client_addr from late join blocking using (pid) where wait_event_type is distinct from 'Lock'
     )
-    select pg_terminate_backend(a.pid) as ended
-    from blocking join pg_stat_activity a using (pid)
-    where a.datname = current_database() and a.usename = session_user
-      and a.application_name = current_setting('application_name')
-      and (a.state like 'idle in transaction%' or (a.state = 'active' and a.wait_event_type = 'Client'))
-      and a.state_change < clock_timestamp() - ${patienceMs}::int * interval '1 millisecond'`;
+    -- Those of the same process that wait for these locks would get them next, and keep them as long.
+    select pg_terminate_backend(pid) as ended from late
+    where (application_name, coalesce(client_addr, '0.0.0.0')) in
+        (select application_name, coalesce(client_addr, '0.0.0.0') from abandoned)
+      and (pid in (select pid from waiting) or pid in (select pid from blocking))`;
 }

@@ -3,7 +3,6 @@
 import postgres from "postgres";
 import { readDatabaseUrl } from "./database_url.ts";
 import { createWatchedPool, createTransactions, RolledBack } from "./watched_pool.ts";
-import { createAbandonedWatch } from "./abandoned.ts";
 import { createSilenceWatch, sessionsOf, type SilenceOptions } from "./silence.ts";
 
 export type Sql = postgres.Sql;
@@ -46,10 +45,9 @@ export type Database = {
   connection: ConnectionOptions;
   /**
    * To be called every second or so, until the database is closed. Ends connections that have fallen silent and answers how
-   * many, replaces pools that hang although the database is there and answers their names, and ends transactions of frozen
-   * servers that others wait for and answers how many.
+   * many, and replaces pools that hang although the database is there and answers their names.
    */
-  watch(): Promise<{ silent: number; replaced: string[]; abandoned: number }>;
+  watch(): Promise<{ silent: number; replaced: string[] }>;
   close(): Promise<void>;
 };
 
@@ -66,8 +64,12 @@ export type PoolLoad = {
 };
 
 /** A URL or the parts of a connection; what postgres.js takes besides is decided here. */
-export type ConnectionOptions =
-  { url: string } | Pick<postgres.Options<{}>, "host" | "port" | "username" | "password" | "database">;
+export type ConnectionOptions = (
+  { url: string } | Pick<postgres.Options<{}>, "host" | "port" | "username" | "password" | "database">
+) & {
+  /** Distinguishes the sessions of this process from those of other ones; all its threads have the same. Default: a new one. */
+  process?: string;
+};
 
 /** In a transaction: when `work` throws, what it did is undone, and the rest of the transaction may go on. */
 export async function savepoint<T>(sql: Tx, work: (sql: Tx) => Promise<T>): Promise<T> {
@@ -161,6 +163,13 @@ export const SESSION_SETTINGS = { lock_timeout: "15s", idle_in_transaction_sessi
 /** The limit of a statement in all pools except those for short reads. */
 export const STATEMENT_TIMEOUT = "60s";
 
+/** The first word of `application_name`; the second one is of the process. */
+const APPLICATION = "assay";
+
+/** Whether a row of pg_stat_activity is a session of Assay on this database, of whatever process and version. */
+export const isSession = (sql: Sql) =>
+  sql`datname = current_database() and split_part(application_name, ' ', 1) = ${sql.unsafe(`'${APPLICATION}'`)}`;
+
 /** After so long without a word the system asks whether the other end is there, every second or so. */
 const KEEP_ALIVE_SECONDS = 10;
 /** PostgreSQL does the same, and so ends the sessions of a client whose machine is gone. Unix sockets ignore it. */
@@ -177,7 +186,8 @@ export function connect(
   poolSize: number,
   silenceTimes: Pick<SilenceOptions, "silenceMs" | "probeAfterMs"> = {},
 ): Database {
-  const given = "url" in options ? readDatabaseUrl(options.url) : { options };
+  const { process = crypto.randomUUID().slice(0, 8), ...place } = options;
+  const given = "url" in place ? readDatabaseUrl(place.url) : { options: place };
   const open = (extra: postgres.Options<{}>, session: Record<string, string>): Sql => {
     const all: postgres.Options<{}> = {
       ...(given.options as postgres.Options<{}>),
@@ -196,7 +206,7 @@ export function connect(
       } as never,
       ...extra,
       connection: {
-        application_name: "assay",
+        application_name: `${APPLICATION} ${process}`,
         TimeZone: "UTC",
         ...SESSION_SETTINGS,
         ...SERVER_KEEP_ALIVE,
@@ -238,7 +248,6 @@ export function connect(
     sessions: () => [...pools].flatMap(sessionsOf),
     open: () => open({ max: 1 }, { statement_timeout: "3s" }),
   });
-  const abandoned = createAbandonedWatch({ sql: () => pool.sql });
   let committedAt = -Infinity;
   const noteCommit = <T>(value: T): T => {
     committedAt = performance.now();
@@ -262,11 +271,11 @@ export function connect(
       keys: { size: 1, waitMs: keys.waitMs() },
       pages: { size: 1, waitMs: pages.waitMs() },
     }),
-    connection: options,
+    connection: { ...options, process },
     async watch() {
       const silent = await silence.look();
       const looks = Object.entries(lanes).map(async ([name, lane]) => ((await lane.look()) ? [name] : []));
-      return { silent, replaced: (await Promise.all(looks)).flat(), abandoned: abandoned.look() };
+      return { silent, replaced: (await Promise.all(looks)).flat() };
     },
     async close() {
       await Promise.all(Object.values(lanes).map((lane) => lane.close(5)));

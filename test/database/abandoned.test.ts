@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { createAbandonedWatch } from "../../src/database/abandoned.ts";
-import { type Database, savepoint, type Tx } from "../../src/database/connect.ts";
+import { connect, type Database, savepoint, type Tx } from "../../src/database/connect.ts";
 import { BACKUP_LOCK, MIGRATION_LOCK, takeLock } from "../../src/database/locks.ts";
 import { createDatabase, until } from "../harness.ts";
 
@@ -16,32 +16,40 @@ async function freeze({ begin }: Database, take: (sql: Tx) => Promise<unknown>) 
     await sql`select 1`;
     return "whole";
   }).catch(() => "ended");
-  await taken.promise;
+  await Promise.race([taken.promise, ended]);
   return { ended, thaw: thawed.resolve };
 }
 
-test("a transaction without a statement is ended when others wait for it, and no other", async () => {
-  const { database } = await createDatabase();
-  const project = crypto.randomUUID();
-  const account = crypto.randomUUID();
-  const { pool, begin } = database;
-  await pool`insert into account (id, email, name) values (${account}, 'a@b.example', 'A')`;
-  const change = (sql: Tx) => sql`update account set name = 'B' where id = ${account}`;
+test("transactions of a process that says nothing are ended when those of another one wait for them, and no others", async () => {
+  const { database, connection } = await createDatabase();
+  const other = connect(connection, 4);
+  const [project, account] = [crypto.randomUUID(), crypto.randomUUID()];
+  await other.pool`insert into account (id, email, name) values (${account}, 'a@b.example', 'A')`;
   const frozen = await freeze(database, async (sql) => {
     await takeLock(sql, ["naming", project]);
-    await change(sql);
+    await sql`update account set name = 'B' where id = ${account}`;
   });
+  const next = freeze(database, (sql) => takeLock(sql, ["naming", project])).then(({ ended }) => ended);
   const unwanted = await freeze(database, (sql) => takeLock(sql, ["naming", crypto.randomUUID()]));
-  const named = begin((sql) => takeLock(sql, ["naming", project]));
-  const changed = pool`update account set name = name || '!' where id = ${account} returning name`;
-  const watch = createAbandonedWatch({ sql: () => pool, patienceMs: 300 });
+  const waits = (count: number) => async () =>
+    (
+      await other.pool`select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`
+    ).length === count;
+  await until(waits(1));
+  const named = other.begin((sql) => takeLock(sql, ["naming", project]));
+  const changed = other.begin((sql) => sql`update account set name = name || '!' where id = ${account} returning name`);
+  await until(waits(3));
+  const watch = createAbandonedWatch({ sql: () => other.pool, patienceMs: 300 });
   let ended = 0;
-  await until(() => (ended += watch.look()) > 0);
+  await until(() => (ended += watch.look()) > 1);
   await named;
   expect(await changed).toMatchObject([{ name: "A!" }]);
   frozen.thaw();
   unwanted.thaw();
-  expect(await Promise.all([frozen.ended, unwanted.ended])).toEqual(["ended", "whole"]);
+  expect(await Promise.all([frozen.ended, next, unwanted.ended])).toEqual(["ended", "ended", "whole"]);
+  expect(ended).toBe(2);
+  await other.close();
 });
 
 test("what a backup holds, and tables that are read, are waited for", async () => {
