@@ -11,12 +11,12 @@ import { BACKUP_LOCK, MIGRATION_LOCK } from "./locks.ts";
 
 export type AbandonedOptions = {
   sql: () => Sql;
-  /** How long a transaction that others wait for may have no statement. Default 6,000. */
+  /** How long a transaction that others wait for may have no statement. Default 5,000. */
   patienceMs?: number;
 };
 
 /** Longer than a server computes on large reports, and so short that an upload which waits takes less than 10 s. */
-const PATIENCE_MS = 6_000;
+const PATIENCE_MS = 5_000;
 /** What the ended ones held may go to one that began to wait a moment before: for so long they are given less time. */
 const ALERT_MS = 30_000;
 const ALERT_PATIENCE_MS = 1_500;
