@@ -33,9 +33,8 @@ create table stored_project (
 );
 create index stored_project_deleted on stored_project (deleted_at) where deleted_at is not null;
 
--- xmin identifies the version of the row (src/store/case_index_version.ts).
 create view project as
-  select xmin, team_id, id, name, default_branch, execution_timeout_minutes, created_at, retention_days, long_lived_branches,
+  select team_id, id, name, default_branch, execution_timeout_minutes, created_at, retention_days, long_lived_branches,
     gate_share, flaky_rates, flaky_rates_at
   from stored_project where deleted_at is null;
 
@@ -380,6 +379,8 @@ create table attempt (
   host text, -- the name of the machine; null: unknown, as are the next two
   system text, -- operating system and architecture, such as "linux x64"
   image text, -- of the machine or container
+  -- What files took beyond their test cases, for imports and hooks: one case of each file, and milliseconds; null: not reported
+  overhead_cases int[], overheads int[],
   started_at timestamptz(3), -- when its tests began, as far as a clock can be trusted; null: unknown
   received_at timestamptz(3) not null,
   primary key (project_id, run_id, shard, number), foreign key (project_id, run_id) references test_run on delete cascade
@@ -432,12 +433,6 @@ create table test_case_alias (
   foreign key (project_id, number) references test_case on delete cascade
 );
 create index test_case_alias_by_case on test_case_alias (project_id, number);
-
--- The version of the map from identities to test cases that servers cache. Additions keep it; it changes when a case is deleted or an
--- earlier identity is given to another case. A separate row, because generating a key locks that of the project.
-create table case_index_version (
-  project_id uuid primary key references stored_project (id) on delete cascade, version bigint not null default 1
-);
 
 -- The ownership file, such as CODEOWNERS, of the project's repository.
 create table owners_file (
@@ -731,6 +726,8 @@ create table runner (
   paused_at timestamptz(3), -- it gets no new tasks
   paused_until timestamptz(3), -- null: until someone resumes it
   pause_reason text, seen_at timestamptz(3) not null,
+  stopped boolean not null default false, -- its last request said that it ends
+  registered_at timestamptz(3), -- when a process got a key for it; null: it uses another key
   primary key (project_id, name)
 );
 

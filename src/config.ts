@@ -17,39 +17,39 @@ export type Config = {
   /** Undefined: the built-in PostgreSQL in `dataDir`. */
   databaseUrl: string | undefined;
   dataDir: string;
-  /** Without a trailing slash; undefined: made from the address that the server listens on. */
+  /** The public address without a trailing slash. Undefined: it is derived from the address that the server listens on. */
   publicUrl: string | undefined;
   /** 0: no limit. */
   rateLimitPerMinute: number;
   maxBodyBytes: number;
   maxInflatedBytes: number;
-  /** For all uploads together: three times `maxInflatedBytes` for the one that is being read, the rest for those that wait. */
+  /** Memory for all uploads together: three times `maxInflatedBytes` for the one that is being read, the rest for those that wait. */
   uploadMemoryBytes: number;
   /** The proxies whose X-Forwarded-For is believed. */
   trustProxy: BlockList;
   /** Private addresses that integrations may reach all the same. */
   outboundAllow: BlockList;
-  /** Where requests to integrations go through; may hold a password. Undefined: they go direct. */
+  /** The proxy of requests to integrations; may contain a password. Undefined: requests are direct. */
   outboundProxy: string | undefined;
-  /** Who does not know it does not get the figures of /metrics; undefined: they are open. */
+  /** The token required for /metrics. Undefined: the figures are public. */
   metricsToken: string | undefined;
   logLevel: LogLevel;
   /** Connections for statements, and as many again for transactions. */
   databasePool: number;
-  /** How long results are kept where a project says nothing itself; 0: for ever. */
+  /** Retention of results in days unless a project has its own; 0: unlimited. */
   retentionDays: number;
   /** How long executions and their runs are kept, at least as long as their results; 0: for ever. */
   executionRetentionDays: number;
   attachments: AttachmentSettings;
   /** 32 bytes that seal variables; undefined: a file in `dataDir` holds them, and is made when needed. */
   secretKey: Uint8Array | undefined;
-  /** What SECRET_KEY was before: values are sealed anew. */
+  /** The previous SECRET_KEY. Values sealed with it are sealed again with the new one. */
   secretKeyOld: Uint8Array | undefined;
   /** Undefined: people sign in with passwords only. */
   oidc: OidcConfig | undefined;
   /** Whether people sign in with passwords. */
   passwordLogin: boolean;
-  /** Variables that Assay does not know, and those that were probably meant. */
+  /** Variables with unknown names, and the names that were probably meant. */
   misspelt: Misspelt[];
 };
 
@@ -61,11 +61,11 @@ export const retentionOf = (config: Config): RetentionSettings => ({
 
 /** One OpenID Connect provider. */
 export type OidcConfig = {
-  /** As it calls itself: https, or a server on this machine. */
+  /** The issuer as the provider names itself: https, or a server on this machine. */
   issuer: string;
   clientId: string;
   clientSecret: string;
-  /** Who has a verified address there gets an account; lower case. */
+  /** Domains whose verified addresses get an account; lower case. */
   allowedDomains: string[];
 };
 
@@ -77,7 +77,7 @@ export class ConfigError extends Error {
 const LEVELS: readonly string[] = ["debug", "info", "warn", "error"] satisfies LogLevel[];
 const MEBIBYTE = 1_048_576;
 
-/** An address with nothing behind the port, whose user and password can be decoded. */
+/** Whether the text is an address with nothing after the port, whose user and password can be decoded. */
 function isProxy(text: string): boolean {
   if (!/^https?:\/\/[^\s/?#]+\/?$/i.test(text) || !URL.canParse(text)) return false;
   const { username, password } = new URL(text);
@@ -186,7 +186,7 @@ function readPasswordLogin({ read, refuse, addMistake }: Variables): boolean {
 
 type Variables = ReturnType<typeof createVariables>;
 
-/** Reads variables by name and collects all mistakes. Where a value is wrong, what a function returns is of no use. */
+/** Reads variables by name and collects all mistakes. The value returned for an invalid variable must not be used. */
 function createVariables(environment: Record<string, string | undefined>, directory: string) {
   const mistakes: string[] = [];
   const addMistake = (mistake: string) => void mistakes.push(mistake);

@@ -12,8 +12,8 @@ export const embeddedFiles = (ending: string): EmbeddedFile[] =>
 declare const PACKAGE_COMMAND: string;
 const packageCommand = typeof PACKAGE_COMMAND === "string" ? PACKAGE_COMMAND : undefined;
 
-/** How the operator of this server starts the command line. */
+/** The command by which the operator of this server starts the command line. */
 export const OPERATOR_COMMAND = packageCommand ?? (Bun.isStandaloneExecutable ? "assay" : "bun run assay");
 
-/** How the operator starts the server. */
+/** The command by which the operator starts the server. */
 export const START_COMMAND = packageCommand ?? (Bun.isStandaloneExecutable ? "assay start" : "bun start");

@@ -8,7 +8,7 @@ export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>;
 
 const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 
-/** An error with its stack and, where there is one, PostgreSQL's code; never its query parameters. */
+/** Returns an error with its stack and, if it has one, PostgreSQL's code; never its query parameters. */
 function describe(value: unknown): unknown {
   if (!(value instanceof Error)) return value;
   const code = (value as { code?: unknown }).code;

@@ -1,4 +1,4 @@
-/** Starts Assay: configuration, database, migrations, what serves, first start; and ends it in the reverse order. */
+/** Starts Assay: configuration, database, migrations, server, first start; and stops it in the reverse order. */
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ import { selectAnyTeam } from "./store/projects.ts";
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
-  // From here on there is something to end in order: who asks for it while the server starts is heard when it has started.
+  // From here on a stop must be orderly. A signal during startup takes effect when the server has started.
   const stopping = stopSignal();
   for (const misspelt of config.misspelt) log.warn(toMisspeltText(misspelt));
   warnOfDescriptors(readDescriptors(config), log);
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
       if (settings.length > 0) log.warn(DROPPED_SETTINGS, { settings });
     }
     const isNew = await migrate(database, (message) => log.info(message));
-    // Before the first upload: results that come before their month stay outside of it.
+    // Runs before the first upload, because results that arrive before the partition of their month exists stay outside of it.
     if (isNew) await createPartitions(database, new Date());
     const secretKey = await loadSecretKey(database.pool, config);
     const cursorSecret = await selectCursorSecret(database.pool);
@@ -70,7 +70,7 @@ async function main(): Promise<void> {
   log.info("Stopped");
 }
 
-/** Tells people, once, what an empty database needs. */
+/** Prints, once, what the operator of an empty database needs. */
 async function announce(
   { databaseUrl, dataDir }: Config,
   database: Database,

@@ -5,7 +5,7 @@ const MIN_LENGTH = 8;
 const MAX_LENGTH = 64;
 const MAX_EDITS = 2;
 
-/** How many characters are inserted, deleted or replaced (Levenshtein distance). */
+/** Counts the characters that are inserted, deleted or replaced (Levenshtein distance). */
 function countEdits(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (const [index, letter] of [...a].entries()) {

@@ -73,7 +73,7 @@ const SHARED = readTable(`
     environments events executions failures fields gate integration_configs integrations known_bugs leases page
     planned_tasks private_key pull_requests slower tags verifications
   senders: comment_target github_app github_check_run sender
-  store: baselines bug_cases bug_fingerprints case_index_version case_ref causes commits culprit_searches
+  store: baselines bug_cases bug_fingerprints case_ref causes commits culprit_searches
     default_branch durations execution_list execution_of_build execution_tasks executions failures filter_options
     gate health instance integrations judged_runs keys lease_offers leases outcome overview owners packing plans past_days predicates
     probes restored runner_presence shards state task_runs verifications
@@ -86,7 +86,7 @@ const STEPS = ["doctor", "mcp", "operations", "request", "runner", "server", "we
 const GATHERERS = readTable(`
   attachments: store
   cli: assay client_commands import upload upload_output
-  store: ingest
+  store: report_writes
   work: loops
   reports: parts read readers source
   senders: send

@@ -36,7 +36,7 @@ const MAX_LOCK_FAILURES = 100;
 /** Connection options of a running cluster whose database `assay_template` has been migrated. */
 export async function testCluster(): Promise<Connection> {
   const began = Date.now();
-  let place = openPlace();
+  let place = accessibleDirectory();
   for (let nextKeeper = began; ; await Bun.sleep(20)) {
     const connection = await lease(place);
     if (connection) return connection;
@@ -46,7 +46,7 @@ export async function testCluster(): Promise<Connection> {
     // A keeper that finds another at work goes away again, so one too many does no harm.
     if (Date.now() < nextKeeper) continue;
     nextKeeper = Date.now() + 3000;
-    place = openPlace();
+    place = accessibleDirectory();
     // Through a shell that ends at once: bun test kills the children of a test that takes too long.
     const keeper = ["sh", "-c", '"$@" >>"$0" 2>&1 &', place.log, process.execPath, import.meta.path];
     await Bun.spawn(keeper, { cwd: checkout, detached: true, stdin: "ignore", stdout: "ignore" }).exited;
@@ -61,9 +61,9 @@ export function quickDirectory(): string {
   return bavail * bsize > 4 * 2 ** 30 ? memory : tmpdir();
 }
 
-type Place = ReturnType<typeof openPlace>;
+type Place = ReturnType<typeof accessibleDirectory>;
 
-function openPlace() {
+function accessibleDirectory() {
   const uid = process.getuid?.() ?? 0;
   const shared = join(quickDirectory(), `assay-test-${uid}`);
   const hash = new Bun.CryptoHasher("sha256").update(JSON.stringify([checkout, uid, binaries]));
@@ -139,7 +139,7 @@ async function keep(place: Place): Promise<void> {
   }
   rmSync(place.failed, { force: true });
   // The keeper before us may just have removed the directory.
-  openPlace();
+  accessibleDirectory();
   try {
     const cluster = await start(place).catch(async () => {
       // What a killed keeper left may be beyond repair: it ran without fsync.
@@ -252,4 +252,4 @@ function removeIfEmpty(directory: string): void {
   }
 }
 
-if (import.meta.main) await keep(openPlace());
+if (import.meta.main) await keep(accessibleDirectory());

@@ -86,7 +86,15 @@ const OPENED: Record<string, string[]> = {
     ...UPLOAD,
     ...inProject("POST", "executions/:executionId/cancel", "executions/:executionId/rerun"),
     ...inProject("POST", "test-cases/:testCaseId/verify", "verifications/:verificationId/cancel"),
-    ...inProject("POST", "runners", "runners/pause", "leases", "leases/:leaseId/fail", "leases/:leaseId/commits"),
+    ...inProject(
+      "POST",
+      "runners",
+      "runners/pause",
+      "leases",
+      "leases/:leaseId/fail",
+      "leases/:leaseId/commit",
+      "leases/:leaseId/commits",
+    ),
   ],
   triage: [
     ...inProject("PATCH", "test-cases", "test-cases/:testCaseId", "bug-reports/:bugReportId"),
@@ -94,8 +102,15 @@ const OPENED: Record<string, string[]> = {
     ...inProject("POST", "bug-reports/:bugReportId/culprit", "bug-reports/:bugReportId/culprit/cancel"),
   ],
   runner: [
-    ...inProject("POST", "test-runs", "leases", "leases/:leaseId/fail", "leases/:leaseId/commits"),
-    ...[`GET ${RUN}/plan`, ...OF_RUN],
+    ...inProject(
+      "POST",
+      "test-runs",
+      "leases",
+      "leases/:leaseId/fail",
+      "leases/:leaseId/commit",
+      "leases/:leaseId/commits",
+    ),
+    ...[`GET ${RUN}/plan`, `POST ${RUN}/plan`, ...OF_RUN],
   ],
 };
 const scoped: Record<string, string> = {};

@@ -28,7 +28,6 @@ export async function fillOtherTables({ acme, ask, database: { pool } }: Harness
     values (${project}, ${execution}, 'unit', 1, 0, '{a}', '{1}', '{0}', '{0}', '{""}', '{0}')`;
   await pool`
     insert into new_test_check (project_id, run_id, execution_id, runs) values (${project}, ${run}, ${execution}, 10)`;
-  await pool`insert into case_index_version (project_id) values (${project})`;
   await pool`insert into onboarding (project_id) values (${project})`;
   await pool`insert into planned_deletion values (${project}, 'results', 90, 1, now(), now())`;
   await pool`

@@ -1,4 +1,4 @@
-/** Automations of a team: what to do when something happens or it is time; tried out, and what each run did. */
+/** Automations of a team: actions on events and schedules; dry runs, and the result of each run. */
 
 import {
   changeAutomation,

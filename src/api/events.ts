@@ -1,19 +1,19 @@
-/** What happens in a project or an execution, as a stream of Server-Sent Events. */
+/** Streams the events of a project or an execution as Server-Sent Events. */
 
 import { type ServerSentEvent, type StreamControl, toEventText, toKeepAlive } from "../http/events.ts";
 import { absent, fail } from "../http/problem.ts";
 import { noContent, StreamReply } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import { compare, readPosition, writePosition } from "../rules/stream_position.ts";
-import { eventsQuery, type LiveState, type News, type Position } from "../schema/live.ts";
+import { eventsQuery, type LiveState, type LiveItem, type Position } from "../schema/live.ts";
 import { executionUrl } from "../schema/urls.ts";
 import { isUnavailable } from "../database/connect.ts";
 import { executionOf, selectExecutionExists } from "../store/live.ts";
 
 const KEEP_ALIVE_MS = 15_000;
-/** About so much is written at a time. */
+/** Approximate number of characters written at a time. */
 const CHUNK_LENGTH = 65_536;
-/** When a client that was cut off comes back. */
+/** Delay before a disconnected client reconnects. */
 const RETRY_MS = 2_000;
 const TOO_MANY_RETRY_SECONDS = 10;
 
@@ -24,7 +24,7 @@ type Following = Pick<Context, "services" | "publicUrl" | "caller"> & {
   gap: string | undefined;
 };
 
-/** Joined up to the length of a chunk: a write for each would cost more than what is written. */
+/** Joins texts up to the length of a chunk, because a write for each would cost more than its contents. */
 function* inChunks(texts: Iterable<string>): Generator<string> {
   let chunk = "";
   for (const text of texts) {
@@ -38,7 +38,7 @@ function* inChunks(texts: Iterable<string>): Generator<string> {
 
 const decoder = new TextDecoder();
 
-function toText(one: News): string {
+function toText(one: LiveItem): string {
   const id = writePosition(one.position);
   if (one.kind === "event") {
     const { type, data, occurredAt } = one;
@@ -49,10 +49,10 @@ function toText(one: News): string {
   return toEventText({ id, event: "log", data });
 }
 
-/** Written once for all streams that tell it. */
-const written = new WeakMap<News, string>();
+/** Caches the text of an event for all streams that send it. */
+const written = new WeakMap<LiveItem, string>();
 
-function* newsTexts(news: readonly News[]): Generator<string> {
+function* newsTexts(news: readonly LiveItem[]): Generator<string> {
   for (const one of news) {
     const text = written.get(one) ?? toText(one);
     written.set(one, text);
@@ -60,7 +60,7 @@ function* newsTexts(news: readonly News[]): Generator<string> {
   }
 }
 
-/** What has changed since a number of the counter that versions are of; the first time, with 0, the whole. */
+/** Yields what changed since version `seen`; the complete state if it is 0. */
 function* stateTexts(state: LiveState, seen: number, url: string): Generator<string> {
   const { execution, tasks, executionVersion } = state;
   if (seen === 0) {
@@ -73,7 +73,7 @@ function* stateTexts(state: LiveState, seen: number, url: string): Generator<str
   if (executionVersion > seen) yield toEventText({ event: "execution", data: { ...execution, url } });
 }
 
-/** Ends by itself when its execution is over and all of it has been told. */
+/** Ends when its execution has ended and all its events are sent. */
 async function* follow(following: Following, control: StreamControl): AsyncGenerator<string, void> {
   const { services, publicUrl, caller, projectId, executionId, gap } = following;
   const { signal } = control;
@@ -83,12 +83,12 @@ async function* follow(following: Following, control: StreamControl): AsyncGener
   if (signal.aborted) watch.end();
   const seen = new Map<string, number>();
   let position = following.start;
-  let toldAt = performance.now();
+  let sentAt = performance.now();
 
   function* say(texts: Iterable<string>): Generator<string> {
     for (const chunk of inChunks(texts)) {
       if (signal.aborted) return;
-      toldAt = performance.now();
+      sentAt = performance.now();
       yield chunk;
     }
   }
@@ -117,7 +117,7 @@ async function* follow(following: Following, control: StreamControl): AsyncGener
     }
   }
 
-  const isMine = (one: News) =>
+  const isMine = (one: LiveItem) =>
     one.kind === "log"
       ? one.executionId === executionId
       : executionId === undefined || executionOf(one.data) === executionId;
@@ -127,7 +127,7 @@ async function* follow(following: Following, control: StreamControl): AsyncGener
   };
 
   try {
-    // With it the headers go out.
+    // The first chunk also sends the headers.
     yield `retry: ${RETRY_MS}\n${toKeepAlive(writePosition(position))}`;
     if (gap !== undefined) yield toEventText({ event: "gap", data: { reason: gap } });
     while (!signal.aborted) {
@@ -139,7 +139,7 @@ async function* follow(following: Following, control: StreamControl): AsyncGener
       const isReady = executionId === undefined || states.length > 0;
       if (batch && isReady) {
         yield* say(changes(states));
-        // As it was before what follows is told: whatever led to it comes with that.
+        // Uses the state before the following events are sent, so that events that led to it precede it.
         const over = executionId === undefined ? undefined : states.find(({ isOver }) => isOver)?.xmax;
         try {
           if (compare(position, batch.from) < 0) {
@@ -159,7 +159,7 @@ async function* follow(following: Following, control: StreamControl): AsyncGener
           if (state?.isOver) return void (yield farewell("ended", true));
         }
       }
-      if (!signal.aborted && performance.now() - toldAt >= KEEP_ALIVE_MS)
+      if (!signal.aborted && performance.now() - sentAt >= KEEP_ALIVE_MS)
         yield* say([toKeepAlive(writePosition(position))]);
     }
     if (signal.reason !== "gone") yield farewell(signal.reason);
@@ -199,7 +199,7 @@ export const events: Route[] = [
       if (executionId !== undefined && !(await selectExecutionExists(fast, projectId, executionId))) absent();
       if (lastEventId && !found)
         fail("VALIDATION_ERROR", `Cannot read the header "Last-Event-ID": expected an id that this stream has sent`);
-      // Clients that come back by themselves would do so for ever.
+      // Clients that reconnect automatically would otherwise do so forever.
       if (found?.isEnd && executionId !== undefined) return noContent();
       const owner = { key: caller.id, project: projectId };
       const refusal = eventStreams.refusal(owner);

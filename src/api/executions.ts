@@ -75,7 +75,7 @@ function toComparison(
 /** Maximum number of failures on a page of causes, and of one cause. */
 const MAX_FAILURES = 500;
 
-/** What only runners can heed is refused where there are none. */
+/** Refuses options that only runners can follow in an execution without runners. */
 function requireRunnable({
   mode,
   tasks,
@@ -87,7 +87,7 @@ function requireRunnable({
   dispatch,
   ...origin
 }: v.InferOutput<typeof newExecution>): void {
-  // A fork's code is neither run by our runners, with the variables of an environment, nor by a job that is started for it.
+  // The code of a fork neither runs on our runners, with the variables of an environment, nor in a CI job that is started for it.
   if (untrusted && (mode === "run" || dispatch))
     fail("VALIDATION_ERROR", `Cannot read "untrusted": an untrusted execution only takes reports`);
   if (mode === "run") {
@@ -177,7 +177,7 @@ export const executions: Route[] = [
           fail("VALIDATION_ERROR", `Cannot read "mode": the execution with this key is of mode "${execution.mode}"`);
         else if (mode === "run" && execution.environment === null && origin.environment != null)
           fail("VALIDATION_ERROR", `Cannot read "environment": the execution with this key has none`);
-        // What was not known of the build is known from now on, as with a report.
+        // The request completes fields that were unknown, like a report does.
         if (!isNew) {
           const { id, status } = execution;
           await updateExecution(sql, params.projectId, id, { ...origin, status, arrived: false, now });

@@ -5,7 +5,7 @@ import { route, type Route } from "../request/route.ts";
 import { exportQuery } from "../schema/exports.ts";
 import { selectKeyIsLive } from "../store/keys.ts";
 
-/** `routes` are all other routes: an export has what they answer. */
+/** `routes` are all other routes, whose answers an export contains. */
 export const createExports = (routes: readonly Route[]): Route[] => [
   route(
     "GET /projects/:projectId/export",

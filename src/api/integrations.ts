@@ -1,4 +1,4 @@
-/** Integrations of a team: places outside that events go to, tried out, and what was delivered there. */
+/** Integrations of a team: external receivers of events, test messages, and deliveries. */
 
 import {
   changeIntegration,

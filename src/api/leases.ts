@@ -1,9 +1,11 @@
-/** What runners ask for: tasks to run, and to be rid of them; and what tasks have printed. */
+/** Endpoints of runners: take and return tasks, and send the output of tasks. */
 
 import { absent, fail } from "../http/problem.ts";
 import { endByInfrastructure, endStopped, endUnopened } from "../operations/executions/lease_ends.ts";
+import { settleCommit } from "../operations/executions/lease_commit.ts";
 import { type Sync, type Synced, syncRunner } from "../operations/executions/leases.ts";
-import { takeReports } from "../operations/ingest/ingest.ts";
+import { watchExecutions } from "../operations/live/watched.ts";
+import { takeReport } from "../operations/ingest/ingest.ts";
 import { prepareReport } from "../operations/ingest/prepare.ts";
 import { resolveReport } from "../operations/ingest/resolve.ts";
 import { emptyReport } from "../reports/report.ts";
@@ -13,7 +15,7 @@ import { route, type Route } from "../request/route.ts";
 import { joinLog } from "../rules/log_parts.ts";
 import { pollIntervalSeconds } from "../rules/poll_interval.ts";
 import { commitListing } from "../schema/commit_listings.ts";
-import { leaseAnswer, leaseEnd, leaseFailure, leaseSync } from "../schema/leases.ts";
+import { leaseAnswer, leaseCommit, leaseEnd, leaseFailure, leaseSync, settledCommit } from "../schema/leases.ts";
 import { leaseLog, logQuery, runLeasePage } from "../schema/run_leases.ts";
 import { runnerFilter } from "../schema/runners.ts";
 import { toStorable } from "../schema/fields.ts";
@@ -24,20 +26,24 @@ import { type HeldLease, lockLease, selectLease } from "../store/leases.ts";
 import { lockListedSearches, selectListedRange } from "../store/culprit_listings.ts";
 import { updateRange } from "../store/culprit_searches.ts";
 import { updateListedProbe, updateProbeWithoutBuild } from "../store/probes.ts";
+import { selectIsUnwatched } from "../store/live.ts";
 import { countRunners } from "../store/runners.ts";
 import { selectRunId } from "../store/test_runs.ts";
 
-/** Of what a task printed at the end goes into its failure. */
-const OUTPUT_TAIL = 16_384;
+/** Length of the end of a task's output that is stored with its failure. */
+const MAX_OUTPUT_LENGTH = 16_384;
 
-/** How often a call looks in the queue behind tasks whose variables do not open. */
+/** Maximum number of times that a call searches the queue past tasks whose variables cannot be decrypted. */
 const MAX_LOOKS = 20;
 
-/** Of a log, in one answer. */
-const FEW_PARTS = 32;
-const MOST_PARTS = 100_000;
+/** Whoever reads a log reads on within this time, or does not wait for more. */
+const LOG_WATCHED_SECONDS = 30;
 
-/** Its runner was told to end it, for another reason than its time. */
+/** Of a log, in one answer. */
+const MAX_TEXT_PARTS = 32;
+const MAX_JSON_PARTS = 100_000;
+
+/** Whether its runner must stop it for a reason other than its timeout. */
 const isStopped = ({ stopReason, overtime }: HeldLease) => stopReason !== null && !overtime;
 
 export const leases: Route[] = [
@@ -58,9 +64,12 @@ export const leases: Route[] = [
     },
     async ({ sql, params, body, caller, transact, services, budget }) => {
       const { projectId } = params;
-      const { runner, labels, taskSlugs, probeSlugs, free, held, waitSeconds } = body;
-      if (caller.scope === "runner" && runner !== caller.name)
-        fail("VALIDATION_ERROR", `Cannot read "runner": this is the key of the runner ${JSON.stringify(caller.name)}`);
+      const { labels, taskSlugs, probeSlugs, free, held, waitSeconds } = body;
+      const own = caller.scope === "runner" ? caller.name! : undefined;
+      const runner =
+        body.runner ?? own ?? fail("VALIDATION_ERROR", `Cannot read "runner": expected the name of the runner`);
+      if (own !== undefined && runner !== own)
+        fail("VALIDATION_ERROR", `Cannot read "runner": this is the key of the runner ${JSON.stringify(own)}`);
       const asker = { runner, labels, taskSlugs, probeSlugs };
       const sync = async (what: Sync): Promise<Synced> => {
         for (let looks = 1; ; looks++) {
@@ -91,7 +100,7 @@ export const leases: Route[] = [
       try {
         let synced = await sync(body);
         const before = synced.isWatched;
-        // Who looks at what it holds does not wait as long as the runner would.
+        // While someone watches the tasks, a call waits no longer than the polling interval.
         const longest = before ? pollIntervalSeconds({ ...budget, ...synced }) : waitSeconds;
         const until = performance.now() + Math.min(waitSeconds, longest) * 1000;
         const ids = held.map(({ id }) => id);
@@ -105,9 +114,9 @@ export const leases: Route[] = [
           if (woken === "closed" || woken === "sync" || woken === "key_revoked") break;
           const looking = { wantsWork: free > 0, held: ids, knownAsWatched: before };
           if (await selectHasNews(sql, projectId, asker, looking))
-            synced = await sync({ free, held: ids.map((id) => ({ id })), returned: [], waitSeconds: 0 });
+            synced = await sync({ ...body, held: ids.map((id) => ({ id })), returned: [], waitSeconds: 0 });
         }
-        // Since the first look the key may have been revoked, and others may have come.
+        // Since the first check the key may have been revoked, and further runners may have registered.
         const runners = waited ? await transact((sql) => countRunners(sql, projectId)) : synced.runners;
         const answer = {
           leases: [],
@@ -146,7 +155,7 @@ export const leases: Route[] = [
       const failure = {
         exitCode: exitCode || undefined,
         message,
-        output: body.log ? toStorable(body.log.text).slice(-OUTPUT_TAIL).toWellFormed() : null,
+        output: body.log ? toStorable(body.log.text).slice(-MAX_OUTPUT_LENGTH).toWellFormed() : null,
       };
       const parameters = {
         execution_id: executionId,
@@ -159,7 +168,7 @@ export const leases: Route[] = [
         complete: false,
         ...(known.probe ? { untrusted: true } : {}),
       };
-      // Once it is to be ended it stays so: then it is no failure, whose name would stand among the test cases.
+      // A lease that must stop is no failure, which would otherwise be shown among the test cases.
       const isFailed = !isStopped(known) && !body.infrastructure;
       const prepared = prepareReport(projectId, emptyReport("runner"), parameters, `lease ${leaseId}`, failure);
       const numbers = isFailed ? await resolveReport(sql, transact, projectId, prepared, parameters) : [];
@@ -177,11 +186,33 @@ export const leases: Route[] = [
         const isFailure = isFailed && !isStopped(lease);
         if (isFailure && lease.probe && body.reason === "no_build")
           await updateProbeWithoutBuild(sql, projectId, executionId);
-        if (isFailure)
-          await takeReports(sql, projectId, [{ prepared, parameters, numbers, failure }], { mayWait: true });
+        if (isFailure) await takeReport(sql, projectId, { prepared, parameters, numbers, failure });
         else await endStopped(sql, projectId, { execution, lease }, message);
         return { id: leaseId, executionId, taskSlug, status: isFailure ? "failed" : "cancelled" };
       });
+    },
+  ),
+
+  route(
+    "POST /projects/:projectId/leases/:leaseId/commit",
+    {
+      scope: "run",
+      isForRunners: true,
+      summary: "Name the commit that an execution tests",
+      description:
+        "For an execution that names no commit: the runner sends the newest commit of the branch. The first one is stored with the " +
+        "execution, and every runner gets it as the answer, so that all tasks and shards test the same commit.",
+      example: { body: { commit: "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567" } },
+      body: leaseCommit,
+      answer: settledCommit,
+    },
+    async ({ sql, params: { projectId, leaseId }, body, caller, conclude }) => {
+      const known = (await selectLease(sql, projectId, leaseId)) ?? absent();
+      if (caller.scope === "runner" && known.runner !== caller.name) absent();
+      const { executionId } = known;
+      return await conclude(async (sql) => ({
+        commit: await settleCommit(sql, projectId, { leaseId, executionId }, body.commit),
+      }));
     },
   ),
 
@@ -233,7 +264,7 @@ export const leases: Route[] = [
           await updateRange(sql, projectId, searchId, commits);
         if (!(await lockExecution(sql, projectId, executionId))) absent();
         await updateListedProbe(sql, projectId, executionId);
-        await takeReports(sql, projectId, [{ prepared, parameters, numbers: [] }], { mayWait: true });
+        await takeReport(sql, projectId, { prepared, parameters, numbers: [] });
         return { id: leaseId, executionId, taskSlug, status: "passed" as const };
       });
     },
@@ -244,15 +275,17 @@ export const leases: Route[] = [
     {
       summary: "Read the log of a task from a byte offset",
       description:
-        "Works while the task runs: repeat the request with nextOffset until ended is true. The last mebibyte of a log " +
-        "is kept. The runner has masked secrets.",
+        "Works while the task runs: repeat the request with nextOffset until ended is true. The runner then sends new output " +
+        "every few seconds, as long as someone reads it. The last mebibyte of a log is kept. The runner has masked secrets.",
       text: "The whole output from the offset on",
       query: logQuery,
       answer: leaseLog,
     },
-    async ({ sql, params, query, wantsText }) => {
+    async ({ sql, params, query, wantsText, transact }) => {
       const { projectId, executionId, taskSlug } = params;
       const runId = (await selectRunId(sql, projectId, executionId, taskSlug)) ?? absent();
+      if (await selectIsUnwatched(sql, projectId, executionId, LOG_WATCHED_SECONDS / 2))
+        await transact((sql) => watchExecutions(sql, projectId, [executionId], LOG_WATCHED_SECONDS));
       if (query.shard !== undefined && !(await selectHasShard(sql, projectId, runId, query.shard))) absent();
       const lease = await selectLogLease(sql, projectId, runId, { shard: query.shard, leaseId: query.lease_id });
       if (!lease && query.lease_id !== undefined) absent();
@@ -260,7 +293,13 @@ export const leases: Route[] = [
         if (wantsText) return plainText(200, "");
         return { leaseId: null, offset: 0, text: "", nextOffset: 0, ended: false };
       }
-      const parts = await selectLogParts(sql, projectId, lease.id, query.offset, wantsText ? MOST_PARTS : FEW_PARTS);
+      const parts = await selectLogParts(
+        sql,
+        projectId,
+        lease.id,
+        query.offset,
+        wantsText ? MAX_TEXT_PARTS : MAX_JSON_PARTS,
+      );
       const { offset, nextOffset, text } = joinLog(parts, query.offset);
       if (wantsText) return plainText(200, text);
       return { leaseId: lease.id, offset, text, nextOffset, ended: lease.isOver && nextOffset >= lease.logBytes };

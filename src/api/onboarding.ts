@@ -1,4 +1,4 @@
-/** Onboarding: what a new project has done and what comes next, snippets for its CI, and sample data. */
+/** Onboarding: finished and next steps of a new project, snippets for its CI, and sample data. */
 
 import {
   addSampleData,

@@ -1,4 +1,4 @@
-/** Plans: which files of a task one of its shards is to run, decided when the first of them asks. */
+/** Plans: the files of a task that one of its shards runs, decided at the first request of a shard. */
 
 import { absent } from "../http/problem.ts";
 import { route, type Route } from "../request/route.ts";
@@ -14,6 +14,7 @@ import {
   selectFileTimings,
   selectPlan,
   type StoredPlan,
+  updatePlanFiles,
 } from "../store/plans.ts";
 
 const toPlan = ({ runs, files }: StoredPlan, index: number): Plan => ({
@@ -22,14 +23,14 @@ const toPlan = ({ runs, files }: StoredPlan, index: number): Plan => ({
   runs,
 });
 
-/** What an execution waits for its first report, beside its time-out, whatever its shards took before. */
+/** Maximum time that the first report may be expected after the timeout, however long the shards took before. */
 const MAX_WAIT_MS = 24 * 3_600_000;
 
-/** Shards ask at the same moment: all are answered what the first of them has stored. */
+/** Creates the plan of concurrent shards: all get the one that the first of them has stored. */
 async function preparePlan(sql: Sql, key: PlanKey, { index, of }: Shard, names?: readonly string[]) {
   const { runs, timings } = (await selectFileTimings(sql, key)) ?? absent();
   const matched = names && matchTimings(timings, names);
-  // Where reports name other files than the job does, their durations say nothing of it.
+  // If reports name other files than the job, their durations do not apply.
   const isKnown = matched?.some(({ ms }) => ms !== null) === true;
   const fresh = {
     runs,
@@ -67,6 +68,7 @@ export const plans: Route[] = [
     "POST /projects/:projectId/executions/:executionId/test-runs/:taskSlug/plan",
     {
       scope: "upload",
+      isForRunners: true,
       summary: "Get the files of one shard from a list of existing files",
       description:
         "Like GET, but the first list of files becomes part of the plan: a new file is assumed to take as long as the " +
@@ -76,10 +78,14 @@ export const plans: Route[] = [
       body: planRequest,
       answer: plan,
     },
-    async ({ sql, params, query: { shard }, body, conclude }) => {
+    async ({ sql, params, query: { shard }, body: { files, holder }, caller, conclude }) => {
       const stored = await selectPlan(sql, params, shard.of);
-      const prepared = stored ? () => toPlan(stored, shard.index) : await preparePlan(sql, params, shard, body.files);
-      return await conclude(async (sql) => await prepared(sql));
+      const prepared = stored ? () => toPlan(stored, shard.index) : await preparePlan(sql, params, shard, files);
+      return await conclude(async (sql) => {
+        if (caller.scope === "runner") await requireHeldLease(sql, params, { shard, holder }, caller.name!);
+        if (stored?.given === null) await updatePlanFiles(sql, params, shard.of, [...new Set(files)]);
+        return await prepared(sql);
+      });
     },
   ),
 

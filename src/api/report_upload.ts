@@ -2,39 +2,21 @@
 
 import { fail } from "../http/problem.ts";
 import { removeReleased } from "../operations/attachments/contents.ts";
-import { attachToRun, storeFiles } from "../operations/attachments/upload.ts";
+import { storeFiles } from "../operations/attachments/upload.ts";
 import type { ReceivedUpload } from "../request/attachment_parts.ts";
-import { WHOLE } from "../rules/run_outcome.ts";
-import { catchUpWithin } from "../operations/health/catch_up.ts";
-import { isBatchable } from "../operations/ingest/decide.ts";
-import { type IncomingReport, locksFor, takeReports } from "../operations/ingest/ingest.ts";
 import { prepareReport } from "../operations/ingest/prepare.ts";
-import { requestDictionary, resolveReport } from "../operations/ingest/resolve.ts";
-import type { TakenReport } from "../operations/ingest/store.ts";
-import { guessCases, readReport } from "../reports/read.ts";
+import { takeUpload } from "../operations/ingest/queue.ts";
+import { readReport } from "../reports/read.ts";
 import { type CaseName, type Report, ReportError } from "../reports/report.ts";
-import { toLists } from "../rules/blame.ts";
-import { absentLines } from "../wording/absent_tests.ts";
-import { gateLines } from "../wording/gate.ts";
-import { toRunLine } from "../wording/run_line.ts";
-import { slowerLine } from "../wording/slower.ts";
 import { withRelativePaths } from "../rules/repository_root.ts";
 import { probeOnly, repeatOnly } from "../rules/repeat.ts";
 import type { Caller } from "../request/callers.ts";
-import { plainText, json } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
-import type { BatchWork } from "../request/batcher.ts";
 import { uploadedRun, type UploadParameters, uploadParameters } from "../schema/test_runs.ts";
 import type { Sql } from "../database/connect.ts";
 import { selectLease } from "../store/leases.ts";
 import { selectOnly } from "../store/probes.ts";
-import { toRunDetail, toSlowerTest, totalResults } from "../operations/executions/run_detail.ts";
-
-/** Maximum time for which an upload waits until earlier runs are counted; it is then judged by what is counted so far. */
-const JUDGING_PATIENCE_MS = 500;
-
-/** Maximum number of forgiven failures in the text of an answer. */
-const MAX_FORGIVEN_LINES = 20;
+import { totalResults } from "../operations/executions/run_detail.ts";
 
 /** A client's clock may be ahead a little; a run from the far future would stay on top of the list. */
 const MAX_AHEAD_MS = 60 * 60_000;
@@ -47,7 +29,7 @@ function read(
   { body, services }: Pick<Context<unknown, unknown, ReceivedUpload>, "body" | "services">,
   parameters: UploadParameters,
 ): Report {
-  // A runner that says that it failed makes a failure of a report that holds nothing.
+  // If the runner reports a failure, a report without results counts as failed.
   const hasFailed = (parameters.exit_code ?? 0) !== 0;
   const mayBeEmpty = parameters.failure !== undefined ? "absent" : parameters.allow_empty || hasFailed;
   let report: Report;
@@ -65,8 +47,8 @@ function read(
 }
 
 /**
- * When the run was completed, where the client has said so: in a parameter or in the body of our own. What other reports
- * say is the clock of whoever ran the tests.
+ * Returns when the run was completed, if the client states it in a parameter or in a report of our own format. Times in other reports
+ * depend on the clock of the machine that ran the tests.
  */
 function completionOf(parameters: UploadParameters, { format, completedAt }: Report): string | undefined {
   const stated = format === "assay" ? completedAt : null;
@@ -82,8 +64,8 @@ function completionOf(parameters: UploadParameters, { format, completedAt }: Rep
 }
 
 /**
- * The lease says which execution, task and shard it is; who says so as well says the same. `only`: of a rerun of what failed,
- * or of a probe, the test cases that it was asked for. `testedCommit`: what its runner has found checked out.
+ * Resolves a lease to its execution, task and shard; parameters that name them must agree. `only` are the test cases of a rerun of
+ * failures, or of a probe. `testedCommit` is the commit that the runner checked out.
  */
 async function ofLease(
   sql: Sql,
@@ -124,11 +106,12 @@ async function ofLease(
     parameters;
   return {
     testedCommit: commit,
-    // Where it comes from is the execution's to say, and when it was run is known.
+    // The execution determines the origin, and the time of the run is known.
     parameters: {
       ...{ format, exit_code, allow_empty, complete, attachments, host, system, image, repository_root },
       ...{ gate: parameters.gate, gate_missing: parameters.gate_missing, gate_dry_run: parameters.gate_dry_run },
-      ...{ attempts: parameters.attempts, lease_id, ...own, execution_id: lease.executionId },
+      ...{ attempts: parameters.attempts, failure: parameters.failure },
+      ...{ lease_id, ...own, execution_id: lease.executionId },
       ...(lease.probe ? { untrusted: true } : {}),
     },
     only: await selectOnly(sql, projectId, lease),
@@ -151,10 +134,6 @@ const storeReceived = (
     keepsAll: parameters.attachments === "all",
     onError: (error) => services.log.error("Cannot store the attachments of an upload", { ...params, error }),
   });
-
-/** Reports that arrive at one moment are taken in one transaction, in which nobody waits. */
-const takeTogether: BatchWork<IncomingReport, TakenReport> = (sql, projectId, reports, admitted) =>
-  takeReports(sql, projectId, reports, { admitted, mayWait: false });
 
 export const reportUploads: Route[] = [
   route(
@@ -195,65 +174,24 @@ export const reportUploads: Route[] = [
       deadlineSeconds: 120,
     },
     async (context) => {
-      const { sql, params, transact, conclude, upload, wantsText, services } = context;
-      const given = await ofLease(sql, params.projectId, context.caller, context.query);
-      const count = guessCases(context.body.files);
-      const coming = count > 0 ? await requestDictionary(services.begin, params.projectId, count) : undefined;
+      const { sql, params, caller, upload, wantsText, services, publicUrl } = context;
+      const given = await ofLease(sql, params.projectId, caller, context.query);
       const written = withRelativePaths(read(context, context.query), context.query.repository_root);
       const report = repeat(written, given.only, given.isProbe === true);
       const parameters = { ...given.parameters, completed_at: completionOf(given.parameters, report) };
-      const stored = await storeReceived(context, report, parameters);
-      report.warnings.push(...stored.warnings);
+      const files = await storeReceived(context, report, parameters);
+      report.warnings.push(...files.warnings);
       const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
-      const answer = (
-        { run, added, bugReports, blames, failures, slowerTests, absent, warnings, gate }: TakenReport,
-        missing: readonly string[] = stored.warnings,
-      ) => {
-        const { executionId, taskSlug } = run;
-        upload.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
-        const detail = toRunDetail(context.publicUrl, context.params.projectId, run, absent);
-        const body = {
-          ...detail,
-          warnings: [...detail.warnings, ...missing.filter((one) => !detail.warnings.includes(one))],
-          counts: blames,
-          ...toLists(failures),
-          slowerTests: slowerTests.map(toSlowerTest),
-          ...(gate ? { gate } : {}),
-          bugReports,
-        };
-        const status = added ? 201 : 200;
-        if (!wantsText) return json(status, body);
-        const slower = slowerLine(slowerTests);
-        const lines = [
-          ...(gate ? gateLines(gate, MAX_FORGIVEN_LINES) : []),
-          toRunLine(body),
-          ...absentLines(absent),
-          ...(slower ? [slower] : []),
-        ];
-        return plainText(status, `${lines.join("\n")}\n`);
-      };
-      const locks = locksFor(params.projectId, parameters);
-      const incoming = { prepared, parameters, testedCommit: given.testedCommit };
-      // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
-      if (prepared.cases.some(({ status }) => status === "failed"))
-        await catchUpWithin(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
-      const batched =
-        stored.files.length === 0 && isBatchable(prepared, parameters)
-          ? await upload.commitBatched(takeTogether, incoming, locks, answer)
-          : undefined;
-      if (batched) return batched;
-      const numbers = await resolveReport(sql, transact, params.projectId, prepared, parameters, coming);
-      let released: readonly string[] = [];
-      const reply = await conclude(async (sql) => {
-        const { outputs } = await takeReports(sql, params.projectId, [{ ...incoming, numbers }], { mayWait: true });
-        const output = outputs[0]!;
-        const upload = { digest: prepared.digest, shard: parameters.shard?.index ?? WHOLE };
-        const { limits } = services.attachments;
-        const attached = await attachToRun(sql, params.projectId, output.run, stored, { limits, upload });
-        const refused = attached.warnings;
-        released = attached.released;
-        return answer({ ...output, warnings: [...output.warnings, ...refused] }, [...stored.warnings, ...refused]);
-      }, locks);
+      const { begin, beginAhead } = services;
+      const { limits } = services.attachments;
+      const { taken, answer, released } = await takeUpload({ sql, begin, beginAhead, limits }, params.projectId, {
+        ...{ key: caller, prepared, parameters, testedCommit: given.testedCommit, files },
+        ...{ claim: upload.claim, progress: upload.progress, answer: { publicUrl, wantsText } },
+      });
+      const { run, warnings, added } = taken;
+      const { executionId, taskSlug } = run;
+      const { format } = report;
+      const reply = upload.stored(answer, { executionId, taskSlug, format, cases: totalOf(report), warnings, added });
       await removeReleased(services, services.attachments, params.projectId, released);
       return reply;
     },

@@ -1,4 +1,4 @@
-/** Who runs tasks: runners register, are paused and resumed, and are listed. */
+/** Endpoints for runners: register, pause, resume and list them. */
 
 import { absent } from "../http/problem.ts";
 import { registerRunner } from "../operations/people/keys.ts";
@@ -25,9 +25,9 @@ export const runners: Route[] = [
       answer: registeredRunner,
       status: 201,
     },
-    ({ body: { runner, version }, caller, conclude }) =>
+    ({ body, caller, conclude }) =>
       conclude(async (sql) => {
-        const { id, key } = await registerRunner(sql, caller, runner, version ?? null);
+        const { id, key, runner } = await registerRunner(sql, caller, body);
         // The key is not kept for a request that is repeated.
         return jsonOnce(201, { runner, id, key }, { runner, id, key: null });
       }),

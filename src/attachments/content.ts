@@ -1,4 +1,4 @@
-/** The content of attachments: how it is named, and what every store of it does. */
+/** The content of attachments: its names, and the interface of all stores. */
 
 /** Content is addressed by its hash, within its project. */
 export type ContentKey = {

@@ -23,7 +23,7 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-/** Moves a file, also to another file system. The target is there whole, or not at all. */
+/** Moves a file, also to another file system. The target exists completely or not at all. */
 async function move(file: string, target: string): Promise<void> {
   await sync(file);
   try {

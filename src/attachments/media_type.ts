@@ -8,7 +8,7 @@ export const UNKNOWN_TYPE = "application/octet-stream";
 
 export type MediaType = (typeof SHOWN)[number] | "application/zip" | typeof UNKNOWN_TYPE;
 
-/** How many bytes `sniffMediaType` looks at. */
+/** Number of bytes that `sniffMediaType` needs. */
 export const SNIFFED_BYTES = 4_096;
 
 /** Bytes that files of a type have at an offset. */

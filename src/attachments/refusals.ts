@@ -1,4 +1,4 @@
-/** What uploaders are told about attachments that are not stored. */
+/** Messages for uploaders about attachments that are not stored. */
 
 const MAX_SHOWN_PATH = 200;
 

@@ -5,7 +5,7 @@ import { type ContentKey, type ContentStore, pathOf, StoreAwayError } from "./co
 
 export type S3Settings = {
   bucket: string;
-  /** Without slashes at its ends; may be empty. */
+  /** The prefix without slashes at its ends; may be empty. */
   prefix: string;
   /** Undefined: that of AWS for the region. */
   endpoint: string | undefined;
@@ -33,7 +33,7 @@ async function orAway<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** Left out where it is undefined: the client would take that for a value. */
+/** Omits undefined settings, which the client would take for values. */
 const given = (settings: Record<string, string | undefined>) =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 

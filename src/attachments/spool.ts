@@ -6,17 +6,17 @@ import { type MediaType, sniffMediaType, SNIFFED_BYTES } from "./media_type.ts";
 
 /** A file that has arrived whole; plain data, so that it can go to another thread. */
 export type SpooledFile = {
-  /** Where it is on this machine; whoever takes it removes it. */
+  /** The path on this machine. The recipient removes the file. */
   file: string;
   bytes: number;
   /** Hexadecimal. */
   sha256: string;
   mediaType: MediaType;
-  /** The end of a text; null for what is no text. */
+  /** The end of a text file; null for other files. */
   preview: string | null;
 };
 
-/** Of a text. */
+/** Number of bytes of a text that are kept as its preview. */
 const PREVIEW_BYTES = 4_096;
 
 /** Returns the text from its first whole character, or whole line where there is more of it. */
@@ -30,7 +30,7 @@ function toPreview(tail: Uint8Array, isWhole: boolean): string {
 /** A file that has arrived under the path that its client gives it. */
 export type ReceivedFile = SpooledFile & { path: string };
 
-/** What has become of a file: it is there, it is larger than the limit, or it could not be written. */
+/** The result of a file: it was stored, it exceeds the limit, or it could not be written. */
 export type SpoolEnd = { end: "spooled"; spooled: SpooledFile } | { end: "too large" | "failed" };
 
 type SpoolWriter = {
@@ -48,7 +48,7 @@ export type Spool = {
 };
 
 /** No request lasts for as long. */
-const LEFT_BEHIND_MS = 6 * 3_600_000;
+const ABANDONED_AFTER_MS = 6 * 3_600_000;
 
 /** `onError` is called for each file that cannot be written. */
 export function createSpool(directory: string, onError: (error: unknown) => void): Spool {
@@ -115,12 +115,12 @@ export function createSpool(directory: string, onError: (error: unknown) => void
       for (const name of await readdir(directory).catch((): string[] => [])) {
         const path = join(directory, name);
         const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Infinity }));
-        if (mtimeMs < now.getTime() - LEFT_BEHIND_MS) await rm(path, { force: true });
+        if (mtimeMs < now.getTime() - ABANDONED_AFTER_MS) await rm(path, { force: true });
       }
     },
   };
 }
 
-/** Removes files that nobody has taken. */
+/** Removes files that were not used. */
 export const removeSpooled = async (files: readonly Pick<SpooledFile, "file">[]): Promise<void> =>
   void (await Promise.all(files.map(({ file }) => rm(file, { force: true }).catch(() => {}))));

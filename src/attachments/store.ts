@@ -8,11 +8,11 @@ import { createSpool, type Spool } from "./spool.ts";
 
 /** Plain data, so that it can go to another thread. */
 export type AttachmentSettings = {
-  /** For files that arrive, and for all of them where `s3` is undefined. */
+  /** The directory of arriving files, and of all files if `s3` is undefined. */
   directory: string;
   s3: S3Settings | undefined;
   limits: AttachmentLimits;
-  /** How long attachments are kept; 0: for as long as their execution. */
+  /** Retention of attachments in days; 0: as long as their execution. */
   retentionDays: number;
 };
 
@@ -27,7 +27,7 @@ export type AttachmentLimits = {
   maxFiles: number;
 };
 
-/** What servers, and their threads, need of attachments. */
+/** The services of attachments that servers and their threads use. */
 export type AttachmentServices = {
   store: ContentStore;
   spool: Spool;

@@ -6,8 +6,8 @@ import { dirname, resolve } from "node:path";
 import { isWriteFailure, toFileError } from "../file_failure.ts";
 
 /**
- * Throws an Error if there is a file already, or it cannot be written. Until the end it is named `path` + ".partial": a killed process leaves
- * this file, and the next one replaces it.
+ * Throws an Error if the file exists already or cannot be written. Until it is complete it is named `path` + ".partial": a killed process
+ * leaves this file, and the next one replaces it.
  */
 export async function writeCompleteFile<T>(path: string, work: (handle: FileHandle) => Promise<T>) {
   if (existsSync(path)) throw new Error(`Cannot write "${path}": the file exists already`);
@@ -21,7 +21,7 @@ export async function writeCompleteFile<T>(path: string, work: (handle: FileHand
 async function write<T>(path: string, work: (handle: FileHandle) => Promise<T>) {
   const partial = `${path}.partial`;
   await rm(partial, { force: true });
-  // Exclusively: a link of this name would lead to a file of somebody else.
+  // Opens exclusively: a link of this name would lead to another file.
   const handle = await open(partial, "wx", 0o600);
   const { ino } = await handle.stat();
   // Another process may have replaced it meanwhile.

@@ -22,13 +22,13 @@ const table = v.object({ name, columns: v.array(name) });
 const partition = v.object({
   name,
   parent: name,
-  // It becomes part of a statement.
+  // The bound becomes part of a statement, so its format is restricted.
   bound: v.pipe(v.string(), v.regex(/^(DEFAULT|FOR VALUES FROM \('[0-9a-f-]+'\) TO \('[0-9a-f-]+'\))$/)),
 });
 const sequence = v.object({ name, value: count, isCalled: v.boolean() });
 
 /**
- * Where the content of attachments is: in the file, in an S3 bucket that the file only names, or nowhere, because it was left out.
+ * The location of the content of attachments: in the file, in an S3 bucket that the file only names, or nowhere, because it was left out.
  */
 const attachments = v.variant("content", [
   v.object({ content: v.literal("included") }),
@@ -39,7 +39,7 @@ const attachments = v.variant("content", [
 export const backupHeader = v.object({
   /** The version of Assay that wrote the file. */
   assay: v.string(),
-  /** How many migrations the database has. */
+  /** Number of migrations of the database. */
   schema: count,
   /** The major version of PostgreSQL. */
   postgres: count,

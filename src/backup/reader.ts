@@ -24,7 +24,7 @@ import { decodeFrames, type BackupFrame } from "./frames.ts";
 /** Takes the data of a table or of a content. */
 export type SectionSink = {
   write(chunk: Uint8Array): Promise<void>;
-  /** `isIntact`: whether a content is what its key names; a table always is. */
+  /** `isIntact`: whether a content has the digest that its key names; always true for a table. */
   end(isIntact: boolean): Promise<void>;
   /** The rest of the data does not come. */
   abort(): Promise<void> | void;
@@ -40,8 +40,8 @@ const IGNORED: SectionSink = { write: async () => {}, end: async () => {}, abort
 const IGNORING: BackupVisitor = { header: () => {}, table: () => IGNORED, content: () => IGNORED };
 
 /**
- * Calls `visitor` with all that a file holds, in its order. What has been visited is known to be whole only when this resolves.
- * Throws BackupError for a file that is damaged, incomplete or no backup; errors of `visitor` are thrown as they are.
+ * Calls `visitor` with the contents of a file, in order. They are only known to be complete when this resolves. Throws BackupError for a
+ * file that is damaged, incomplete or no backup; errors of `visitor` are thrown as they are.
  */
 export async function readBackup(
   path: string,

@@ -216,7 +216,7 @@ const COMMANDS: Record<string, AdminCommand> = {
   },
 };
 
-/** For people: a table of a list, and `name  value` pairs of one thing. */
+/** Formats a result for people: a table for a list, and `name  value` pairs for an object. */
 function toText(result: unknown): string {
   const { data } = result as { data?: Record<string, unknown>[] };
   if (data) return toTable(data);
@@ -235,7 +235,7 @@ function toTable(rows: Record<string, unknown>[]): string {
   return lines.map((cells) => cells.map(pad).join("  ").trimEnd()).join("\n");
 }
 
-/** Names are free text: they must not break the line, nor tell the terminal anything. */
+/** Names are free text: they must neither break the line nor contain terminal sequences. */
 const toCell = (value: unknown): string => toPlainLine(String(value ?? "-"));
 
 const STOP_TRIES = 20;

@@ -1,4 +1,4 @@
-/** What the commands of `assay admin` have in common: how they are declared, and how they read their options. */
+/** Code that the commands of `assay admin` share: how they are declared, and how they read their options. */
 
 import * as v from "valibot";
 import type { Tx } from "../database/connect.ts";
@@ -15,7 +15,9 @@ export type AdminCommand = {
   usage: { synopsis: string; purpose?: string }[];
   options: string[];
   flags?: string[];
-  /** It runs before the first server of this version, and upgrades the database. All others refuse a database of another schema. */
+  /**
+   * Whether it runs before the first server of this version, and upgrades the database. Other commands refuse a database of another schema.
+   */
   upgrades?: true;
   /** It is refused while a server is connected to the database. */
   needsStop?: true;
@@ -73,7 +75,7 @@ export async function requireTeam(sql: Tx, id: string): Promise<void> {
   if (!(await selectTeamExists(sql, id))) missing("team", id);
 }
 
-/** A command that lists what `select` finds of a team. */
+/** Declares a command that lists what `select` returns for a team. */
 export const listOfTeam = (select: (sql: Tx, team: string) => PromiseLike<unknown>): AdminCommand => ({
   usage: [{ synopsis: "--team ID" }],
   options: ["team"],

@@ -27,7 +27,7 @@ const toPlainText = (text: string) =>
 
 const messageOf = (failure: AnnotatedFailure) => failure.message ?? `${caseTitle(failure)} failed`;
 
-/** As GitHub's toolkit has it: https://github.com/actions/toolkit, packages/core/src/command.ts. */
+/** Escapes like GitHub's toolkit: https://github.com/actions/toolkit, packages/core/src/command.ts. */
 const toData = (text: string) =>
   toPlainText(text).replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
 const toProperty = (text: string) => toData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
@@ -57,8 +57,8 @@ const toAzure = (text: string) => toPlainLine(text).replaceAll("%", "%AZP25");
 export const ANNOTATION_ENCODINGS = [toData, toProperty, toTeamcity, toAzure];
 
 /**
- * Lines for the log of the build, beside the verdict. `newFailures` are those of this run that nothing explains. Empty for
- * a system that has nothing of the kind.
+ * Returns lines for the log of the build, besides the verdict. `newFailures` are the unexplained failures of this run. Empty for a system
+ * without such lines.
  */
 export function toAnnotations(
   system: CiSystemName | undefined,
@@ -66,12 +66,12 @@ export function toAnnotations(
   newFailures: readonly AnnotatedFailure[],
   placeOf: (file: string) => string,
 ): string[] {
-  const told = `Assay: ${run.taskSlug} ${runCounts(run)}`;
+  const summary = `Assay: ${run.taskSlug} ${runCounts(run)}`;
   if (system === "github") return ofGithub(newFailures, placeOf);
   if (system === "gitlab") return [`Test results: ${toPlainLine(run.url)}`];
-  if (system === "teamcity") return [`##teamcity[buildStatus text='{build.status.text}; ${toTeamcity(told)}']`];
+  if (system === "teamcity") return [`##teamcity[buildStatus text='{build.status.text}; ${toTeamcity(summary)}']`];
   if (system === "azure")
-    return run.verdict === "failed" ? [`##vso[task.logissue type=error]${toAzure(`${runState(run)} ${told}`)}`] : [];
+    return run.verdict === "failed" ? [`##vso[task.logissue type=error]${toAzure(`${runState(run)} ${summary}`)}`] : [];
   return [];
 }
 

@@ -73,7 +73,7 @@ async function bisectHere(given: BisectOptions, invocation: Invocation): Promise
 
 type CompleteOptions = BisectOptions & { bad: string; flakeRate: number; budget: number; file: string | null };
 
-/** Adds what the server knows of the test case to what was not given, and then the defaults. */
+/** Completes options with the server's data about the test case, and then with defaults. */
 async function complete(given: BisectOptions, environment: EnvironmentVariables): Promise<CompleteOptions> {
   const known = given.test && (await readKnownCase(given.test, readServerAddress(environment)));
   return {
@@ -106,7 +106,7 @@ async function search(
         say(probeLine(probes.length, commits[index]!, run));
       }),
     );
-    // All of them have ended: their work trees can be removed.
+    // All probes have ended, so their work trees can be removed.
     for (const run of runs) if (run.status === "rejected") throw run.reason;
   }
 }

@@ -23,7 +23,7 @@ const RESULTS: Record<ProbeResult, string> = {
   no_build: "no result",
 };
 
-/** One line about a probe; `number` counts from 1. */
+/** Returns one line about a probe; `number` counts from 1. */
 export function probeLine(number: number, commit: SearchedCommit, probe: BisectProbe): string {
   const exit = probe.exitCode === null ? "the directory is not in this commit" : `exit code ${probe.exitCode}`;
   const detail = probe.result === "passed" ? "" : ` (${exit})`;
@@ -52,7 +52,7 @@ export const culpritLines = ({ subject, date }: SearchedCommit, files: readonly 
   ...itemLines(files),
 ];
 
-/** One line for each item, indented; long lists are shortened. */
+/** Returns one indented line for each item; long lists are shortened. */
 export function itemLines(items: readonly string[]): string[] {
   const lines = items.slice(0, MAX_LISTED).map((item) => `  ${item}`);
   return items.length > MAX_LISTED ? [...lines, `  and ${items.length - MAX_LISTED} more`] : lines;

@@ -55,7 +55,7 @@ const OPTIONS = {
 const LOCAL_OPTIONS = ["flake-rate", "prepare", "match", "concurrency", "verbose"] as const;
 
 export type BisectOptions = {
-  /** Undefined: no server is asked. */
+  /** Undefined: no server is used. */
   test: BisectCase | undefined;
   /** Undefined: no good commit is known. */
   good: string | undefined;

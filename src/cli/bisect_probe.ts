@@ -45,17 +45,16 @@ export type Prober = {
 
 /** The number of unused work trees to keep: a commit that is probed again need not be prepared again. */
 const KEPT_TREES = 4;
-/** By this variable the processes of a probe are known. */
+/** The environment variable by which the processes of a probe are recognised. */
 const PROBE_VARIABLE = "ASSAY_PROBE_ID";
 const MAX_OUTPUT_BYTES = 65_536;
-/** As of git bisect, and of shells where there is no such command. */
+/** Exit codes without a result: 125 of git bisect, and 126 and 127 of shells that cannot run the command. */
 const NO_RESULT_CODES = [125, 126, 127];
 
 export async function createProber(options: ProberOptions): Promise<Prober> {
   const { repository, ask, host } = options;
   const folder = realpathSync(mkdtempSync(join(host["TMPDIR"] || tmpdir(), "assay-bisect-")));
-  const own = createExistingRepository(repository, ask);
-  const checkout = openCheckout(join(folder, "trees"), host, own);
+  const checkout = openCheckout(join(folder, "trees"), host, createExistingRepository(repository, ask));
   const commands = { prepare: [options.prepare ?? ""], build: [] };
   const config = { repository, submodules: false, lfs: false, ...commands, keep: KEPT_TREES };
   // A hook that starts the search would otherwise make git in the work tree use the repository of the hook.
@@ -90,8 +89,8 @@ export async function createProber(options: ProberOptions): Promise<Prober> {
     const directory = join(tree.directory, options.directory);
     if (!existsSync(directory)) return { result: "no_build", exitCode: null, output: "" };
     const context = { ...options, directory, environment, folder, output };
-    if (options.prepare !== undefined && !tree.isPrepared) {
-      const exitCode = await runIn(options.prepare, context);
+    if (!tree.isPrepared) {
+      const exitCode = options.prepare === undefined ? 0 : await runIn(options.prepare, context);
       if (exitCode !== 0) return { result: "no_build", exitCode, output: output.text() };
       await tree.prepared();
       output.clear();
@@ -114,7 +113,6 @@ export async function createProber(options: ProberOptions): Promise<Prober> {
     async close() {
       await checkout.settled();
       rmSync(folder, { recursive: true, force: true });
-      await own.pruneTrees();
     },
   };
 }
@@ -150,7 +148,7 @@ async function runIn(
         onOutput(bytes);
       },
     });
-    // The exit code of a command that was ended says nothing.
+    // The exit code of a stopped command has no meaning.
     stop.throwIfAborted();
     return exitCode;
   } finally {

@@ -47,7 +47,7 @@ export async function readRange(
     files: await findFiles(ask, badHash, [...command, file ?? ""], directory),
   });
   const overlaps = weighCommits(commits.slice(1).map(({ hash }) => (changing.has(hash) ? "test" : "none")));
-  // Where no good commit is known, most faults are recent: each doubling of the distance is as probable as the one before.
+  // Without a known good commit, most faults are recent: each doubling of the distance is as probable as the one before.
   const weights = goodHash === undefined ? overlaps.map((weight, at) => weight / (overlaps.length - at)) : overlaps;
   return { commits, weights, isGoodKnown: goodHash !== undefined };
 }

@@ -14,9 +14,9 @@ export type CiBuild = {
   executionKey?: string;
   /** The name of the job. */
   task?: string;
-  /** For a pull request the commit of its head, not the merge commit of CI. */
+  /** The commit; for a pull request that of its head, not the merge commit of CI. */
   commit?: string;
-  /** For a pull request its source branch; for a fork `owner:branch`, because a fork has its own "main"; for a tag its name. */
+  /** The branch; for a pull request its source branch, for a fork `owner:branch`, because a fork has its own "main", for a tag its name. */
   branch?: string;
   pullRequest?: string;
   /** The branch that the pull request is to be merged into. */
@@ -24,9 +24,9 @@ export type CiBuild = {
   /** The newest commit of that branch that the tested tree contains. */
   baseCommit?: string;
   buildUrl?: string;
-  /** As the system says, which few do. */
+  /** The default branch, which few systems provide. */
   defaultBranch?: string;
-  /** The job uploads what the workflow of a fork has tested. */
+  /** Whether the job uploads reports from the workflow of a fork. */
   untrusted?: true;
   /** `"2/4"`, where the job is one of several slices of a task; jobs of a matrix are not. */
   shard?: string;
@@ -56,7 +56,7 @@ const GIT_TIMEOUT_MS = 5_000;
 /** Returns the output of git in the working directory; undefined if it fails, prints nothing or does not exist. It fetches nothing. */
 export function askGit({ environment, directory }: BuildContext, ...args: string[]): string | undefined {
   try {
-    // A partial clone fetches the objects that it lacks, unless it is told not to.
+    // A partial clone would otherwise fetch missing objects.
     const env = { ...environment, GIT_NO_LAZY_FETCH: "1" };
     const streams = { stdin: "ignore", stdout: "pipe", stderr: "ignore" } as const;
     const options = { cwd: directory, env, timeout: GIT_TIMEOUT_MS, ...streams };
@@ -83,7 +83,7 @@ const ofOwner = (owner: string | undefined, branch: string | undefined) =>
 /** The first of the parts of "alice/web". */
 const ownerOf = (path: string | undefined) => path?.split("/")[0];
 
-/** From an index that begins with 0; one of one is no shard. */
+/** Converts an index from 0; a single job is not a shard. */
 function toShard(index: string | undefined, total: string | undefined): string | undefined {
   if (!/^\d+$/.test(index ?? "") || !/^\d+$/.test(total ?? "") || Number(total) <= 1) return undefined;
   return `${Number(index) + 1}/${Number(total)}`;
@@ -166,7 +166,7 @@ function readGitlab({ get, found }: Variables): Said {
 
 function readJenkins({ get, git, found }: Variables): Said {
   const branch = get("BRANCH_NAME");
-  // Where Jenkins has merged a pull request before it builds it, its head is what was fetched as its branch.
+  // If Jenkins merged the pull request before the build, its head is the commit that was fetched as its branch.
   const head = found.pullRequest && branch && git("rev-parse", "-q", "--verify", `origin/${branch}`);
   const isNamed = (get("CHANGE_BRANCH") ?? branch) !== undefined;
   const fetched = found.branch?.replace(/^(?:refs\/)?(?:remotes\/)?origin\//, "");

@@ -18,7 +18,7 @@ import {
 import type { EnvironmentVariables } from "./invocation.ts";
 import type { SecretSet } from "./output.ts";
 
-/** Where an id token comes from: it is there, or the CI system is asked for one, which can be done again. */
+/** The source of an id token: a given token, or a request to the CI system, which can be repeated. */
 type TokenSource = { token: string } | { url: string; authorization: string };
 export type AddressSource = ServerAddress | (KeylessAddress & { audience: string; source: TokenSource });
 
@@ -56,8 +56,8 @@ export type KeyRequest = {
 };
 
 /**
- * Exchanges the id token, unless there is a key. It is tried patiently, and for GitHub with a new token each time. Throws
- * ServerAwayError and CiKeyRefusedError.
+ * Exchanges the id token, unless there is a key. Retries, for GitHub with a new token each time. Throws ServerAwayError and
+ * CiKeyRefusedError.
  */
 export async function toServerAddress(
   address: AddressSource,

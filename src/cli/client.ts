@@ -6,7 +6,7 @@ import { toPlainLine } from "./output.ts";
 import { UsageError } from "./usage.ts";
 import type { ServerAnswer, StreamedBody } from "../runner/protocol.ts";
 
-/** Where and as whom: `ASSAY_URL`, `ASSAY_PROJECT`, `ASSAY_KEY`. */
+/** The server, the project and its key: `ASSAY_URL`, `ASSAY_PROJECT`, `ASSAY_KEY`. */
 export type ServerAddress = { url: string; project: string; key: string };
 
 const VARIABLES = { url: "ASSAY_URL", project: "ASSAY_PROJECT", key: "ASSAY_KEY" } as const;
@@ -53,9 +53,9 @@ export type ServerRequest = {
   headers?: Record<string, string>;
   body?: string | Uint8Array<ArrayBuffer> | Blob | FormData | StreamedBody;
   signal?: AbortSignal;
-  /** How long one try may take. Default 30,000. */
+  /** Timeout of one attempt. Default 30,000. */
   timeoutMs?: number;
-  /** How much of the answer is read at most. Default 32 MiB, which is more than any plan has. */
+  /** Maximum bytes of the answer that are read. Default 32 MiB, which is more than any plan has. */
   maxBytes?: number;
 };
 
@@ -66,7 +66,7 @@ export class ServerAwayError extends Error {
   override name = "ServerAwayError";
 }
 
-/** The server, or what stands in its place, answers more than any server of Assay does. */
+/** The server, or a proxy in front of it, sends a longer answer than any server of Assay does. */
 export class AnswerTooLongError extends Error {
   override name = "AnswerTooLongError";
 }
@@ -83,10 +83,7 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
   return text + decoder.decode();
 }
 
-/**
- * One request; throws ServerAwayError where there was no answer, and AnswerTooLongError. Whatever else the server answers is
- * an answer.
- */
+/** Sends one request. Throws ServerAwayError if there is no answer, and AnswerTooLongError. An answer with any status is returned. */
 export const ask = (address: ServerAddress, asking: ServerRequest): Promise<ServerAnswer> =>
   askUrl(`${address.url}/api/v1/projects/${encodeURIComponent(address.project)}${asking.path}`, {
     ...asking,
@@ -125,8 +122,8 @@ export async function askUrl(url: string, asking: UrlRequest): Promise<ServerAns
 type StreamedAnswer = ServerAnswer & { body: AsyncIterable<Uint8Array> };
 
 /**
- * A GET whose answer has any length. Fails with ServerAwayError if nothing arrives for `idleMs`, also while the body is read. A
- * redirect leads to the store of attachments, which gets no key.
+ * Sends a GET whose answer has any length. Throws ServerAwayError if nothing arrives for `idleMs`, also while the body is read. A redirect
+ * leads to the store of attachments, which does not get the key.
  */
 export async function askStream(
   address: ServerAddress,
@@ -171,11 +168,11 @@ export async function askStream(
 }
 
 /** Asks the runner of this task, by its socket. */
-export async function askSocket(socket: string, body: unknown): Promise<ServerAnswer> {
+export async function askSocket(socket: string, path: string, body: unknown): Promise<ServerAnswer> {
   const headers = { "Content-Type": "application/json" };
   const request = { unix: socket, method: "POST", headers, body: JSON.stringify(body) };
   try {
-    const response = await fetch("http://runner/", request);
+    const response = await fetch(`http://runner${path}`, request);
     return { status: response.status, text: await readText(response, MAX_ANSWER_BYTES), headers: response.headers };
   } catch (error) {
     if (error instanceof AnswerTooLongError) throw new AnswerTooLongError(`Cannot read the runner: ${error.message}`);
@@ -187,10 +184,10 @@ export async function askSocket(socket: string, body: unknown): Promise<ServerAn
 export const shown = ({ url }: KeylessAddress): string => url.replace(/\/\/[^/]*@/, "//***@");
 
 const MAX_MESSAGE = 1_000;
-/** How a server begins the message about a path that it does not have. */
+/** The beginning of the server's message about an unknown path. */
 const NO_ENDPOINT = "No such endpoint: ";
 
-/** One line of what an answer that is no success says: the server's own words where there are any. */
+/** Returns one line about an unsuccessful answer: the server's message if there is one. */
 export function messageOf({ status, text }: ServerAnswer): string {
   try {
     const { error } = JSON.parse(text) as { error?: { message?: unknown } };
@@ -205,9 +202,9 @@ export function messageOf({ status, text }: ServerAnswer): string {
 }
 
 export type Patience = {
-  /** Before each try after the first, more or less: so many there are. */
+  /** The approximate delay before each retry; its length is the number of retries. */
   waitsMs: readonly number[];
-  /** Nothing is tried again after so many milliseconds. */
+  /** Milliseconds after which no retry begins. */
   withinMs: number;
   sleep?: (ms: number) => Promise<unknown>;
 };
@@ -233,10 +230,9 @@ const MIN_ASKED_MS = 250;
 const ASKED_GROWTH = 1.5;
 
 /**
- * Tries again where that may help: no answer, 429, 5xx. A failure with `Retry-After` is waited for as it asks, then for longer each time,
- * until the waits are as long as those of `patience` together. After a 429 the next window of the rate limit is waited for, as long as
- * there is time. The same Idempotency-Key must be in all tries of a POST. Answers the last answer; throws ServerAwayError where there was
- * none.
+ * Retries if there is no answer, 429 or 5xx. A failure with `Retry-After` is retried after that time, then with growing delays, until the
+ * delays add up to those of `patience`. After a 429 it waits for the next window of the rate limit, as long as there is time. All tries of
+ * a POST must have the same Idempotency-Key. Returns the last answer; throws ServerAwayError if there was none.
  */
 export const askPatiently = (
   address: ServerAddress,

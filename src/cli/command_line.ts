@@ -17,12 +17,12 @@ export type Command = {
   run: (words: string[], invocation: Invocation) => Promise<number | void>;
 };
 
-/** By name, in the order of the usage text. */
+/** Commands by name, in the order of the usage text. */
 export type Commands = Readonly<Record<string, Command>>;
 
 const HELP_WORDS = ["--help", "-h"];
 
-/** Returns the words of the command whose help is asked for; undefined: none is. Options after "--" are those of a wrapped command. */
+/** Returns the words of the command whose help is requested, or undefined. Options after "--" belong to a wrapped command. */
 function findHelpRequest([command, ...rest]: readonly string[], commands: Commands): string[] | undefined {
   if (command === "help") return rest;
   if (command !== undefined && HELP_WORDS.includes(command)) return [];
@@ -97,7 +97,7 @@ export async function runCommandLine(
     if (isClosedPipe(error)) return BROKEN_PIPE_CODE;
     const isUsage = error instanceof UsageError;
     const shown = toPlainError(error);
-    // It may hold what a server or a report says.
+    // The message may contain text of a server or a report.
     const text = toPlainLines(shown instanceof Error ? shown.message : String(shown));
     io.stderr.print(invocation.secrets.mask(text));
     if (isUsage) io.stderr.print(`Run "${await helpCommand(args, commands)}" for usage`);

@@ -37,7 +37,7 @@ Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY; a named key of scope "read" is
 Exit code: 0 if the export is complete, 1 if it is not complete or cannot be written, 2 for wrong usage, 3 if the server is
 unavailable or refuses the request.`;
 
-const NO_ANSWER = 3;
+const NO_ANSWER_CODE = 3;
 /** Longer than the server needs for one statement. */
 const IDLE_MS = 90_000;
 /** Another export may have to end first. */
@@ -105,7 +105,7 @@ export async function exportProject(args: string[], invocation: Invocation): Pro
   } catch (error) {
     if (!(error instanceof ServerAwayError || error instanceof RefusedError)) throw error;
     invocation.say(error.message);
-    return NO_ANSWER;
+    return NO_ANSWER_CODE;
   }
 }
 

@@ -1,4 +1,4 @@
-/** Reads the lines of an export while they arrive, and tells a complete export from one that was cut. */
+/** Reads the lines of an export while they arrive, and detects an export that was truncated. */
 
 import { EXPORT_VERSION, type ExportHeader } from "../schema/exports.ts";
 import { toPlainLine } from "./output.ts";
@@ -79,7 +79,7 @@ export function createExportLines(onLine: (line: Line) => void = () => {}) {
       if (rest.length > MAX_LINE_LENGTH) fail(`line ${lines + 1} is too long`);
     },
 
-    /** To be called after the last chunk. */
+    /** Call this after the last chunk. */
     end(): ExportTotals {
       if (decode() + rest !== "") fail("its last line was cut");
       if (!header || !end) return fail(`it ends after ${lines} lines without its last line`);

@@ -23,7 +23,7 @@ import { listenForStop } from "./wrapped_command.ts";
 const AWAY_CODE = 3;
 const INTERRUPTED_CODE = 130;
 
-/** Ends the import before its end; what is imported stays so. */
+/** Stops the import early; imported builds stay. */
 class StoppedError extends Error {
   override name = "StoppedError";
   readonly code: number;

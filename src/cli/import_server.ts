@@ -55,7 +55,7 @@ export async function readExecutions(
   const found = new Map<string, StoredExecution[]>();
   const [first, last] = [builds[0], builds.at(-1)];
   if (!first || !last) return found;
-  // CI may have uploaded a build itself, some time before or after the date that is known here.
+  // CI may have uploaded a build itself, some time before or after this date.
   const query = new URLSearchParams({
     limit: "100",
     created_after: new Date(first.completedAt.getTime() - 7 * DAY_MS).toISOString(),

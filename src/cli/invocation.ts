@@ -41,7 +41,7 @@ export type Io = {
   onStopSignal(listener: (signal: StopSignal) => void): () => void;
 };
 
-/** Where CI systems, git and the configuration are looked for. */
+/** The environment and directory that CI systems, git and the configuration are read from. */
 export type BuildContext = Pick<Invocation, "environment" | "directory">;
 
 export type Invocation = Io & {
@@ -53,7 +53,9 @@ export type Invocation = Io & {
   say(message: string): void;
 };
 
-/** Returns the path of a file, as it was given if that leads there from the directory of the process: so messages name it as its user does. */
+/**
+ * Returns the path of a file as given, if that leads there from the directory of the process, so that messages name it as the user does.
+ */
 export function locate({ directory }: Pick<Invocation, "directory">, file: string): string {
   const path = resolve(directory, file);
   return path === resolve(file) ? file : path;

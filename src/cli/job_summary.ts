@@ -1,4 +1,4 @@
-/** A run as Markdown, for the summary of a job; what tests are called and say is text there and never markup. */
+/** A run as Markdown, for the summary of a job; names and messages of tests are always text and never markup. */
 
 import type { AnnotatedFailure } from "./annotations.ts";
 import { WORD_OF } from "../rules/blame.ts";
@@ -21,7 +21,7 @@ const toText = (text: string) =>
     .replace(/\p{C}+/gu, " ")
     .replace(/[^\p{L}\p{N} ]/gu, (character) => `&#${character.codePointAt(0)};`);
 
-/** Within `<pre>`, where only HTML means something. */
+/** Escapes text in `<pre>`, where only HTML is interpreted. */
 const toPreformatted = (text: string) =>
   Bun.escapeHTML(
     text
@@ -34,7 +34,7 @@ const toPreformatted = (text: string) =>
 /** All the ways in which a summary writes a text. */
 export const SUMMARY_ENCODINGS = [toText, Bun.escapeHTML];
 
-/** "new", "still failing"; empty for what blames nobody. */
+/** Returns "new", "still failing" and so on; empty without a blame. */
 function wordOf(blame: string | null): string {
   const stored = Object.entries(WORD_OF).find(([, word]) => word === blame)?.[0] as Blame | undefined;
   return stored === undefined ? "" : BLAME_PHRASES[stored];
@@ -43,8 +43,8 @@ function wordOf(blame: string | null): string {
 function toEntry(failure: AnnotatedFailure): string {
   const { message, file, line, blame, reason } = failure;
   const place = file === null ? "" : ` ${toText(file)}${line === null ? "" : `&#58;${line}`}`;
-  const told = blame === "unclear" && reason ? `${wordOf(blame)}: ${toText(reason)}` : wordOf(blame);
-  const head = `<code>${toText(caseTitle(failure))}</code>${told === "" ? "" : ` (${told})`}${place}`;
+  const explanation = blame === "unclear" && reason ? `${wordOf(blame)}: ${toText(reason)}` : wordOf(blame);
+  const head = `<code>${toText(caseTitle(failure))}</code>${explanation === "" ? "" : ` (${explanation})`}${place}`;
   if (message === null) return `<p>${head}</p>\n\n`;
   return `<details><summary>${head}</summary>\n\n<pre>${toPreformatted(message)}</pre>\n\n</details>\n\n`;
 }
@@ -54,8 +54,8 @@ type SummarizedRun = ReportedRun & {
 };
 
 /**
- * `failures` of this run, in any order; new ones are told first, 50 at most. Not longer than `maxBytes` of UTF-8, whole
- * entries or none of them; empty where not even the verdict has room.
+ * Returns a summary of at most `maxBytes` of UTF-8, in whole entries, with at most 50 failures of the run, new ones first; empty if not
+ * even the verdict fits.
  */
 export function toSummary(run: SummarizedRun, failures: readonly AnnotatedFailure[], maxBytes: number): string {
   const isNew = ({ blame }: AnnotatedFailure) => Number(blame === "new");

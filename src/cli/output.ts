@@ -6,8 +6,8 @@ import { createMask } from "../secrets/mask.ts";
 export const withoutWorkflowCommands = (text: string): string => text.replace(/##(?=\w*\[)/g, "# #");
 
 /**
- * One line that is no command to anyone: control characters are blanks, which also takes GitLab's section markers apart, and
- * `::` does not begin the line, where GitHub looks for its commands.
+ * Returns one line that no CI system interprets: control characters become blanks, which also breaks GitLab's section markers, and `::`
+ * does not begin the line, where GitHub looks for its commands.
  */
 export const toPlainLine = (text: string): string =>
   withoutWorkflowCommands(text.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")).replace(/^(\s*):(?=:)/, "$1: ");
@@ -19,10 +19,10 @@ export const toPlainLines = (text: string): string =>
     .map(toPlainLine)
     .join("\n");
 
-/** Beyond ASCII's control characters, which JSON escapes anyway. */
+/** Unsafe characters beyond ASCII's control characters, which JSON escapes anyway. */
 const UNSAFE_IN_JSON = /[\x7f\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu;
 
-/** One line of JSON with the same value for programs, and with nothing in it for terminals and CI systems. */
+/** Returns the value as one line of JSON, without characters that terminals or CI systems interpret. */
 export const toJsonLine = (value: unknown): string =>
   JSON.stringify(value)
     .replace(UNSAFE_IN_JSON, (character) =>
@@ -47,7 +47,7 @@ export type SecretSet = {
   mask(text: string): string;
 };
 
-/** The key, the tokens of a CI job, the password that an address may have, and what is added. */
+/** Collects secrets: the key, the tokens of a CI job, a password in an address, and further ones. */
 export function createSecrets(environment: EnvironmentVariables): SecretSet {
   const received = new Set<string>();
   const list = () => [...new Set([...secretsOf(environment), ...received])].filter(isLongEnough);
@@ -80,9 +80,8 @@ function decoded(text: string): string {
 }
 
 /**
- * Hides the secrets in whatever is printed or written, also as `encodings` write them: a CI system masks a secret only where
- * it stands as it is. For the finished text, after all encoding. Beside that for what is to be cut, before it is: a
- * secret without its end is no longer recognised.
+ * Masks secrets in all output, also in the forms of `encodings`, because a CI system masks a secret only in its plain form. Applied to the
+ * final text after all encoding, and also to text before it is truncated, because a secret without its end is no longer recognised.
  */
 export function createOutputMask(
   secrets: readonly string[],
@@ -91,6 +90,6 @@ export function createOutputMask(
   return createMask(secrets.flatMap((secret) => [secret, ...encodings.map((encode) => encode(secret))])).text;
 }
 
-/** A copy of what JSON can hold, with all its texts cleaned. */
+/** Returns a copy of a JSON value with all texts cleaned. */
 export const cleanTexts = <T>(value: T, clean: (text: string) => string): T =>
   JSON.parse(JSON.stringify(value), (_, member: unknown) => (typeof member === "string" ? clean(member) : member));

@@ -8,7 +8,7 @@ import { askGit } from "./ci.ts";
 import { ask, messageOf, type ServerAddress } from "./client.ts";
 import type { BuildContext } from "./invocation.ts";
 
-/** Where GitHub and GitLab look for it, in the order in which they do. */
+/** The paths that GitHub and GitLab look at, in their order. */
 const PLACES = [".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"];
 const GITLAB_PLACES = ["CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"];
 
@@ -55,8 +55,8 @@ const isSent = ({ branch, pullRequest, shard, defaultBranch }: Omit<OwnersOrigin
 const answer = v.object({ stored: v.boolean(), warnings: v.array(v.string()) });
 
 /**
- * One request at most; the server compares the file with the one that it has. Answers what is worth a line: none where
- * nothing has changed. Throws nothing that a server does: no ownership file may cost an upload.
+ * Sends at most one request; the server compares the file with the stored one. Returns a line to print, or none if nothing changed. Never
+ * throws for an answer of the server, because an ownership file must not fail an upload.
  */
 export async function sendOwnersFile(
   address: ServerAddress,

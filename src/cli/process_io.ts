@@ -32,7 +32,7 @@ const createInput = (host: NodeJS.Process): InputStream => ({
   ofChild: "inherit",
 });
 
-/** `stream` is opened only to ask for its width: its `write` loses what does not fit into a pipe when the process ends. */
+/** `stream` is only used to get its width: its `write` loses what does not fit into a pipe when the process ends. */
 const createOutput = (stream: () => NodeJS.WriteStream, descriptor: 1 | 2): OutputStream => ({
   isTerminal: isatty(descriptor),
   get columns() {

@@ -1,4 +1,4 @@
-/** Which report files an upload means: globs expanded, and of a command's reports only those that it has written. */
+/** Finds the report files of an upload: expands globs, and takes only reports that the command has written. */
 
 import { readFileSync, type Stats, statSync } from "node:fs";
 import { toFileError } from "../file_failure.ts";
@@ -89,8 +89,8 @@ const isSame = (one: Stats, other: Stats) =>
   one.ino === other.ino && one.size === other.size && one.mtimeMs === other.mtimeMs && one.ctimeMs === other.ctimeMs;
 
 /**
- * Splits what is there after a command into what it has written and what it has not: `before` is what was there when it
- * began, at `beganAt`. A stale report would be the classic false green; an empty one is none.
+ * Splits the files after a command into those that it has written and others. `before` are the files when it began, at `beganAt`. A stale
+ * report would be a false green; an empty one counts as none.
  */
 export function keepFresh(
   found: FoundReports,
@@ -114,7 +114,7 @@ export function keepFresh(
   return kept;
 }
 
-/** All together; what a server takes at most is far less. */
+/** Maximum total size. Servers accept far less. */
 const MAX_BYTES = 2 ** 30;
 
 /** Throws an Error that says which file cannot be read. */

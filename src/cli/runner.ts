@@ -58,7 +58,6 @@ export async function runner(args: string[], invocation: Invocation): Promise<nu
   // Before the runner starts: a signal that arrives with its first request must not end the process.
   invocation.onStopSignal(() => stop());
   const started = startRunner({
-    name,
     labels,
     concurrency,
     once,

@@ -8,7 +8,7 @@ import type { Invocation } from "./invocation.ts";
 import { toJsonLine } from "./output.ts";
 import { filesOfPlan, parsePlaywrightList, readFiles } from "./split_files.ts";
 import { readWish, type Wish } from "./split_options.ts";
-import { askBatch, askPlan, type AskedPlan, planAnswer, readAs } from "./split_request.ts";
+import { askBatch, askPlan, askRunnerForPlan, type AskedPlan, planAnswer, readAs } from "./split_request.ts";
 import { UsageError } from "./usage.ts";
 
 /** A task of a runner does not have the project's key: the runner has fetched the plan into a file. */
@@ -28,7 +28,10 @@ async function findPlan(
   const { environment } = invocation;
   const file = environment["ASSAY_PLAN"];
   try {
-    if (file) return await readPlanFile(file, wish, invocation);
+    if (file) {
+      const fromFile = await readPlanFile(file, wish, invocation);
+      return (await askRunnerForPlan(wish, environment["ASSAY_QUEUE"], names)) ?? fromFile;
+    }
     return await askPlan(wish, invocation, names);
   } catch (error) {
     // The builds of forks have no secrets: that is the same for all of their shards.

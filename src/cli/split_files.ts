@@ -1,4 +1,4 @@
-/** The files that `assay split` chooses from: those that are given, those of a list of Playwright, or those that a plan names. */
+/** The files that `assay split` chooses from: given files, those of a list of Playwright, or those of a plan. */
 
 import { realpathSync, statSync } from "node:fs";
 import { isAbsolute, relative, resolve } from "node:path";
@@ -47,8 +47,8 @@ function parseListed(line: string): { file: string; line: string } | undefined {
 }
 
 /**
- * The files, each with its project, that `playwright test --list` names. Titles are left out: a line of --test-list whose
- * title has " › " in it selects nothing, and says nothing.
+ * Returns the files, each with its project, that `playwright test --list` prints. Titles are left out, because a line of --test-list whose
+ * title contains " › " silently selects nothing.
  */
 export function parsePlaywrightList(lines: readonly string[]): Map<string, string[]> {
   const listed = lines.flatMap((line) => parseListed(line) ?? []);
@@ -64,15 +64,15 @@ export function parsePlaywrightList(lines: readonly string[]): Map<string, strin
 
 type PlanOptions = {
   task: string;
-  /** Leaves out what is no file inside of the directory. */
+  /** Leaves out names that are not files inside of the directory. */
   existing: boolean;
   directory: string;
   say: (message: string) => void;
 };
 
 /**
- * Returns the files that the server knows, for a job that names none. Anyone who may upload a report chooses these names, and what is left
- * out here is in no other shard: stderr says so.
+ * Returns the files that the server knows, for a job that names none. Anyone who may upload a report chooses these names. Files that are
+ * left out here are in no other shard, so stderr names them.
  */
 export function filesOfPlan(plan: ShardPlan, { task, existing, directory, say }: PlanOptions): SplitFile[] {
   const { own, ofOthers, leftOut } = plannedFiles(plan, directory);
@@ -90,7 +90,7 @@ export function filesOfPlan(plan: ShardPlan, { task, existing, directory, say }:
       `Omitted, and run in no shard: ${toList(missing)}. Reports name them, but they do not exist here (--no-existing prints them)`,
     );
   const kept = found.flatMap(({ path, ...one }) => (path === undefined ? [] : [{ ...one, file: toPathWord(path) }]));
-  // All shards come to the same end: a shard that is merely left without files is green.
+  // All shards must decide alike, because a shard that is only left without files is green.
   const isNothing = kept.length === 0 && !ofOthers.some((path) => find(path) !== undefined);
   if (isNothing) throw new Error(`No files: no FILES are given, and none of the known files of "${task}" exists here`);
   return kept;

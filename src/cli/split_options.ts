@@ -97,27 +97,31 @@ type TextOption = Exclude<
 export function readWish(args: string[], { environment, directory, say }: Invocation): Wish {
   const { values, positionals } = parse(args);
   const given = (name: TextOption) => values[name]?.trim() || undefined;
-  const told = (name: string) => environment[name]?.trim() || undefined;
+  const fromEnvironment = (name: string) => environment[name]?.trim() || undefined;
   const detected = findCiBuild({ environment, directory });
   const [key, id] = [given("execution-key"), given("execution-id")];
   if (key !== undefined && id !== undefined)
     throw new UsageError("split takes either --execution-id or --execution-key");
   if (values.existing && values["no-existing"]) throw new UsageError("split takes either --existing or --no-existing");
-  const isCi = detected.system !== undefined || told("ASSAY_LEASE_ID") !== undefined || isSet(told("CI"));
-  const named = given("shard") ?? told("ASSAY_SHARD") ?? detected.shard;
-  const isWhole = named === undefined && told("ASSAY_TASK") !== undefined && told("ASSAY_LEASE_ID") !== undefined;
+  const isCi =
+    detected.system !== undefined || fromEnvironment("ASSAY_LEASE_ID") !== undefined || isSet(fromEnvironment("CI"));
+  const named = given("shard") ?? fromEnvironment("ASSAY_SHARD") ?? detected.shard;
+  const isWhole =
+    named === undefined &&
+    fromEnvironment("ASSAY_TASK") !== undefined &&
+    fromEnvironment("ASSAY_LEASE_ID") !== undefined;
   const shard = isWhole ? "1/1" : named;
   if (shard === undefined) throw new UsageError("--shard is missing");
   const tags = readTags({ options: values.tag ?? [], environment, isShard: true });
-  const task = given("task") ?? told("ASSAY_TASK") ?? detected.task ?? "default";
+  const task = given("task") ?? fromEnvironment("ASSAY_TASK") ?? detected.task ?? "default";
   const source = { executionKey: key, branch: given("branch"), commit: given("commit") };
   return {
     shard: readShard(shard),
     isWhole,
     // A runner's task has the name that the execution gives it.
-    task: told("ASSAY_LEASE_ID") === undefined ? nameVariant(task, tags) : task,
+    task: fromEnvironment("ASSAY_LEASE_ID") === undefined ? nameVariant(task, tags) : task,
     // An explicit key names another execution than that of the runner's task.
-    executionId: id ?? (key === undefined ? told("ASSAY_EXECUTION_ID") : undefined),
+    executionId: id ?? (key === undefined ? fromEnvironment("ASSAY_EXECUTION_ID") : undefined),
     build: { ...detected, ...Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined)) },
     baseCommit: given("base-commit") ?? detected.baseCommit,
     format: readFormat(given("format"), given("timings")),

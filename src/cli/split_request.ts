@@ -29,7 +29,7 @@ type SplitRequest = {
   patienceMs: number;
 };
 
-/** As the server answers it; what newer servers add is passed over. */
+/** The answer of the server. Fields of newer servers are ignored. */
 export const planAnswer = v.object({
   files: v.array(v.string()),
   timings: v.record(v.string(), v.number()),
@@ -52,12 +52,12 @@ export function readAs<Schema extends v.GenericSchema>(
   }
 }
 
-/** A server that is started again is back before this is over. */
+/** A server that restarts is back within this time. */
 export const SPLIT_PATIENCE_MS = 15_000;
 const WAITS = [1 / 15, 4 / 15, 10 / 15];
 /** The shards of a build ask at the same moment, and may be over the rate limit, whose window is a minute. */
 const RATE_LIMIT_MS = 130_000;
-/** For one try: who wants to split by hash where the server is away wants to know soon. */
+/** Timeout of one attempt. It is short, because a client that falls back to splitting by hash should do so soon. */
 const TIMEOUT_MS = 15_000;
 
 const toSplitPatience = (patienceMs: number): Patience => ({
@@ -141,23 +141,37 @@ export async function askPlan(
   const id = executionId ?? (await findExecution(address, wish));
   const path = planPath(id, task, shard);
   const failing = `Cannot get the plan of "${task}" in execution "${id}"`;
-  // A longer list has no room in a request: then only known files are planned.
-  const canPlanNew =
-    names !== undefined && names.length <= MAX_SPLIT_FILES && names.every(({ length }) => length <= 1_000);
-  const posted = canPlanNew ? await postPlan(address, path, names, wish, failing) : undefined;
+  const posted = fitsInRequest(names) ? await postPlan(address, path, names, wish, failing) : undefined;
   const answer = posted ?? (await request(address, { path }, wish, failing));
   return readAs(planAnswer, `plan from ${address.url}`, answer.text);
 }
 
+/** A longer list has no room in a request: then only known files are planned. */
+const fitsInRequest = (names: readonly string[] | undefined): names is readonly string[] =>
+  names !== undefined && names.length <= MAX_SPLIT_FILES && names.every(({ length }) => length <= 1_000);
+
+/** In a task of a runner: the runner tells the server which files there are. Undefined: it cannot, and the plan in its file counts. */
+export async function askRunnerForPlan(
+  { task }: SplitRequest,
+  socket: string | undefined,
+  names: readonly string[] | undefined,
+): Promise<AskedPlan | undefined> {
+  if (!socket || !fitsInRequest(names)) return undefined;
+  const answer = await askSocket(socket, "/plan", { files: names });
+  if (answer.status === 400 || answer.status === 413) return undefined;
+  if (answer.status >= 300) throw new Error(`Cannot get the plan of "${task}": ${messageOf(answer)}`);
+  return readAs(planAnswer, "plan from the runner", answer.text);
+}
+
 const batchAnswer = v.object({ files: v.array(v.string()), left: v.number() });
 
-/** In a task of a runner the runner asks, which has the key. */
+/** Requests a batch. In a task of a runner the runner sends the request, because it has the key. */
 export async function askBatch(wish: SplitRequest, holder: string, files: readonly string[], invocation: KeySource) {
   const { shard, task } = wish;
   const failing = `Cannot get the next files of "${task}"`;
   const socket = invocation.environment["ASSAY_QUEUE"];
   if (socket) {
-    const answer = await askSocket(socket, { files });
+    const answer = await askSocket(socket, "/batch", { files });
     if (answer.status >= 300) throw new Error(`${failing}: ${messageOf(answer)}`);
     return readAs(batchAnswer, "batch from the runner", answer.text);
   }

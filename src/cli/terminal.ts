@@ -36,7 +36,7 @@ export function readHiddenLine(
       done();
     };
     function read(chunk: string): void {
-      // A password that is pasted comes in one piece, perhaps with the return behind it.
+      // A pasted password arrives in one piece, possibly with a line end.
       for (const character of chunk) {
         if (character === "\r" || character === "\n") return end(() => resolve(line));
         if (character === "\u0003" || character === "\u0004") return end(() => reject(new Error("Cancelled")));

@@ -45,8 +45,8 @@ function tryToRead(found: FoundReports): Reports {
 const MAX_FAILURE = 1_000;
 
 /**
- * If there is no usable report but it is known that the tests ran, a failure is recorded in its place: a task without a report would look
- * like one that passed. So is what ended them before they could exit.
+ * Records a failure if there is no usable report but the tests are known to have run, because a task without a report would look like one
+ * that passed. The same applies if they were stopped before they could exit.
  */
 async function deliver(
   address: ServerAddress | NoAddress,

@@ -1,4 +1,4 @@
-/** Where `assay upload` sends results to: read before the tests run, and opened with a key after them. */
+/** The address that `assay upload` sends results to: read before the tests run, and opened with a key after them. */
 
 import {
   type AddressSource,

@@ -23,7 +23,7 @@ type AttachmentUpload = {
   format: string | undefined;
   /** Absolute paths of files for the run as a whole. */
   attach: readonly string[];
-  /** Of which test cases the files that the reports name are sent. */
+  /** The test cases whose named files are sent. */
   scope: AttachmentScope | "none";
   /** The absolute path of the folder below which files may be sent. */
   root: string;
@@ -31,7 +31,7 @@ type AttachmentUpload = {
   signal: AbortSignal | undefined;
 };
 
-/** Returns what became of them, a line each. Does not throw: results that are uploaded stay so. */
+/** Returns a line about each result. Does not throw, because the results are already uploaded. */
 export async function uploadAttachments(address: ServerAddress, upload: AttachmentUpload): Promise<string[]> {
   const { run, attach, patienceMs, signal } = upload;
   try {

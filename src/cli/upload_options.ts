@@ -103,7 +103,7 @@ const FLAGS = [
 export type UploadArguments = {
   reports: string[];
   command: string[] | undefined;
-  /** By the name of the upload's parameter; none is empty. */
+  /** Values by the name of the upload's parameter; none is empty. */
   parameters: Record<string, string>;
   /** Values of --tag. */
   tags: string[];
@@ -117,7 +117,7 @@ type AttachmentArguments = {
   /** Files and globs for the run as a whole. */
   attach: string[];
   root: string;
-  /** Of which test cases the files that reports name are sent. */
+  /** The test cases whose named files are sent. */
   scope: AttachmentScope | "none";
 };
 
@@ -185,7 +185,9 @@ function parse(args: string[]) {
   }
 }
 
-/** Options, then what an execution of a server was started with, then what CI system and git say. Throws UsageError. */
+/**
+ * Collects parameters: options first, then those of an execution that a server started, then those of CI system and git. Throws UsageError.
+ */
 export function toParameters(
   { parameters, tags, flags, attachments }: UploadArguments,
   { environment, directory }: BuildContext,

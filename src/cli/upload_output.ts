@@ -126,7 +126,7 @@ export async function tellRun(
   const { environment, directory } = invocation;
   const workspace = environment["GITHUB_WORKSPACE"]?.trim() || directory;
   const placeOf = (file: string) => {
-    // A report names files from where its tool was started, which may be a folder of the repository.
+    // A report names files relative to the directory of its tool, which may be a folder of the repository.
     const absolute = resolve(directory, file);
     const path = existsSync(absolute) ? relative(workspace, absolute) : file;
     return path.startsWith("..") ? file : path;
@@ -189,7 +189,7 @@ async function appendSummary(path: string, toText: (maxBytes: number) => string,
 
 type Agent = BuildContext & { path: string };
 
-/** An agent that does not answer costs ten seconds, and nothing else. */
+/** Annotates the build. An agent that does not answer only costs ten seconds. */
 async function annotate(
   { path, environment, directory }: Agent,
   { style, context, text }: Record<"style" | "context" | "text", string>,

@@ -24,7 +24,7 @@ const someTests = v.object({
   count: v.number(),
   testCases: v.array(v.object({ suite: v.string(), name: v.string() })),
 });
-/** Only what is told here: a newer server may say more, and other words. */
+/** The fields that are used; a newer server may send more fields and other words. */
 const answered = v.object({
   missing: someTests,
   newlySkipped: someTests,
@@ -64,8 +64,8 @@ export type AnsweredRun = ReportedRun &
   };
 
 /**
- * `run` is what the server has made of it, `answer` all that it says of that. `foreignOrigin` is where it says that people
- * reach it, if that is neither ASSAY_URL nor ASSAY_PUBLIC_URL. `away`: another time it might go well.
+ * `run` is the resulting run, `answer` the whole answer. `foreignOrigin` is the public origin of the server if it is neither ASSAY_URL nor
+ * ASSAY_PUBLIC_URL. `away`: a later attempt might succeed.
  */
 export type UploadEnd =
   | { end: "uploaded"; run: AnsweredRun; answer: object; foreignOrigin: string | null }
@@ -93,14 +93,14 @@ async function toBody(reports: Reports, parameters: Record<string, string>): Pro
 export type UploadOptions = {
   patienceMs: number;
   signal?: AbortSignal | undefined;
-  /** Where people reach the server, if that is not where this machine does. */
+  /** The address that people use, if it differs from the address that this machine uses. */
   publicUrl?: string | undefined;
 };
 
-/** An answer has some hundred names at most. */
+/** Maximum size of an answer, which has some hundred names at most. */
 export const MAX_ANSWER_BYTES = 2 ** 20;
 
-/** Beside the 30 s that any try may take: slow lines carry this much. */
+/** Transfer rate of slow lines, for the time beyond the 30 s that any try may take. */
 const BYTES_PER_MS = 256;
 
 async function send(address: ServerAddress, { bytes, headers }: Body, sending: UploadOptions): Promise<ServerAnswer> {
@@ -127,7 +127,7 @@ function toProblem(answer: ServerAnswer): string {
   return said;
 }
 
-/** One upload, tried three times within the patience under one Idempotency-Key. Does not throw for anything that a server does. */
+/** Sends one upload, tried three times within the patience under one Idempotency-Key. Never throws for an answer of the server. */
 export async function sendReports(
   address: ServerAddress,
   reports: Reports,
@@ -155,7 +155,7 @@ export async function sendReports(
 
 function parseAnswer(text: string): { run: AnsweredRun; answer: object } | undefined {
   try {
-    // With a function it refuses what is nested too deeply to be written again.
+    // With a reviver, JSON.parse rejects values that are nested too deeply to be written again.
     const answer: unknown = JSON.parse(text, (_, member: unknown) => member);
     const parsed = v.safeParse(answered, answer);
     if (!parsed.success) return undefined;
@@ -166,8 +166,8 @@ function parseAnswer(text: string): { run: AnsweredRun; answer: object } | undef
 }
 
 /**
- * The address of the run as people are shown it, and click on it: what the server says, if that is at its own origin, that of
- * ASSAY_URL or of ASSAY_PUBLIC_URL; else the same page at ASSAY_URL.
+ * The address of the run that is shown to people: that of the answer if it has its own origin, that of ASSAY_URL or of ASSAY_PUBLIC_URL;
+ * else the same page at ASSAY_URL.
  */
 function toOwnUrl(
   address: ServerAddress,

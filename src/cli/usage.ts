@@ -1,4 +1,4 @@
-/** How commands read their options and report wrong ones. */
+/** Reads the options of commands and reports wrong ones. */
 
 import { parseArgs } from "node:util";
 import * as v from "valibot";

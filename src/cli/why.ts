@@ -26,13 +26,13 @@ Exit code: 0 if the result is not red, 1 if it is red, 2 for wrong usage, 3 if t
 has no such execution.`;
 
 /** The number of causes that are asked for; fewer may fit. */
-const CAUSES = 12;
-const RED = 1;
-const NO_ANSWER = 3;
+const MAX_CAUSES = 12;
+const RED_CODE = 1;
+const NO_ANSWER_CODE = 3;
 const PATIENCE = { waitsMs: [500, 2_000], withinMs: 15_000 };
 const DEFAULT_COLUMNS = 160;
 
-/** The server has answered, and not what was asked for. */
+/** The server has refused the request. */
 class RefusedError extends Error {
   override name = "RefusedError";
 }
@@ -69,9 +69,9 @@ export async function why(args: string[], invocation: Invocation): Promise<numbe
   const query = readQuery(values);
   const address = readServerAddress(environment);
   try {
-    const found = await findWhy({ get: createGet(address) }, withPath(query), CAUSES);
+    const found = await findWhy({ get: createGet(address) }, withPath(query), MAX_CAUSES);
     print(json ? toJsonLine(toJson(found)) : toText(found, invocation));
-    return found.execution === null ? NO_ANSWER : isRed(found) ? RED : 0;
+    return found.execution === null ? NO_ANSWER_CODE : isRed(found) ? RED_CODE : 0;
   } catch (error) {
     // The answers of other servers, and the pages of proxies, are not a result.
     const isUnreadable = error instanceof TypeError || error instanceof SyntaxError;
@@ -81,7 +81,7 @@ export async function why(args: string[], invocation: Invocation): Promise<numbe
       : error.message;
     if (json) print(toJsonLine({ error: { message } }));
     else say(message);
-    return NO_ANSWER;
+    return NO_ANSWER_CODE;
   }
 }
 

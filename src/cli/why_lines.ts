@@ -74,7 +74,7 @@ function elsewhereLines(elsewhere: ReadonlyMap<string, readonly string[]>): stri
   ];
 }
 
-/** How many blocks have no more lines than there is room for. */
+/** Returns the number of blocks whose lines fit into `room`. */
 function countFitting(blocks: readonly (readonly string[])[], room: number): number {
   let lines = 0;
   const first = blocks.findIndex((block) => (lines += block.length) > room);

@@ -5,9 +5,9 @@ import { basename } from "node:path";
 import type { Invocation } from "./invocation.ts";
 
 export type EndedCommand = {
-  /** As in a shell: 128 + n for signal n, 127 if the command is not found, 126 if it cannot be executed. */
+  /** The exit code as in a shell: 128 + n for signal n, 127 if the command is not found, 126 if it cannot be executed. */
   exitCode: number;
-  /** Says what the exit code does not: it could not be started, or a signal or a time limit has ended it. */
+  /** Why the exit code is not the command's: it could not be started, or a signal or a time limit has ended it. */
   problem?: string;
   /** False if a signal has ended it. */
   isOwnCode: boolean;

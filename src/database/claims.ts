@@ -1,4 +1,4 @@
-/** How long a server holds what it has claimed: one that lives extends its claims, one that died is waited for. */
+/** The lifetime of claims. A live server extends its claims; those of a dead server expire. */
 
 import type { Fragment, Sql } from "./connect.ts";
 

@@ -1,8 +1,8 @@
-/** Statements that are put together once: the driver does it anew, fragment by fragment, each time that one is executed. */
+/** Composes a statement once. The driver would otherwise join its fragments each time it is executed. */
 
 import type { Fragment, Sql } from "./connect.ts";
 
-/** What a statement is given, or an expression that it makes of its rows. */
+/** A parameter of a statement, or an expression over its rows. */
 export type Given = string | null | Fragment;
 
 /** A statement by its parameters, all of them texts. */
@@ -17,8 +17,8 @@ function toText(value: unknown): string {
 }
 
 /**
- * `build` is asked once, when the statement is first executed, for a fragment of which all is the same each time but what
- * it is `given` by name. The statement is prepared, so that it is planned once as well.
+ * Calls `build` once, when the statement is first executed, for a fragment that is constant except for the parameters that it gets by name
+ * from `given`. The statement is prepared, so it is also planned once.
  */
 export function compose<Name extends string, Row>(
   build: (sql: Sql, given: (name: Name) => Fragment) => Fragment,

@@ -8,50 +8,50 @@ import { createSilenceWatch, sessionsOf, type SilenceOptions } from "./silence.t
 export type Sql = postgres.Sql;
 
 declare const inTransaction: unique symbol;
-/** A connection within a transaction: what must run in one takes this, so that the compiler refuses the pool. */
+/** A connection within a transaction. Functions that need a transaction take this type, so that the compiler refuses a pool. */
 export type Tx = Sql & { readonly [inTransaction]: true };
 
 export type Database = {
   /** Ordinary pool for single statements that may take their time. */
   pool: Sql;
-  /** One transaction, on a pool of its own. */
+  /** Runs one transaction, on a pool of its own. */
   begin<T>(work: (sql: Tx) => Promise<T>): Promise<T>;
   /**
-   * The same, and what is asked at once goes to the database together with the beginning: nothing may be written before it
-   * has `begun`, and until then `work` may be called once more. Statements keep one plan for whatever they are given. There
-   * are no savepoints.
+   * Like `begin`, but sends the first statements together with BEGIN. Nothing may be written before the transaction has `begun`, and until
+   * then `work` may be called again. Statements use generic plans. There are no savepoints.
    */
   beginAhead<T>(work: (sql: Tx, begun: Promise<unknown>) => Promise<T>): Promise<T>;
   /**
-   * One pipelined connection with generic plans, only for short indexed reads of the API: nothing slow may stand before them.
+   * One pipelined connection with generic plans, only for short indexed reads of the API, because slow statements would delay those behind
+   * them.
    */
   fast: Sql;
   /**
-   * The same, only for statements about API keys. Every request waits for one of these, so none of them may wait behind a
-   * statement on another table, which may be locked.
+   * A connection like `fast`, only for statements about API keys. Every request waits for one of these, so none may wait behind a statement
+   * on another table, which may be locked.
    */
   keys: Sql;
   /** The same, only for the dashboard: its sessions, accounts and other short reads. */
   pages: Sql;
-  /** When a transaction was last committed here, of `performance.now()`. */
+  /** The time of the last commit on this server, of `performance.now()`. */
   committedAt(): number;
-  /** For LISTEN: a connection of its own, to be ended by who opens it. */
+  /** Opens a connection for LISTEN, which the caller ends. */
   openListener: OpenListener;
   /** Opens a connection outside of the pools for one long transaction that reads; to be ended by the caller. */
   openReader(): Sql;
-  /** How busy its pools are, by their names; what is not known of one is left out. */
+  /** The load of its pools by name. Figures that are not known are absent. */
   load(): Record<string, PoolLoad>;
-  /** What it was opened with: another thread opens connections of its own. */
+  /** The options it was opened with, so that another thread can open connections of its own. */
   connection: ConnectionOptions;
   /**
-   * To be called every second or so, until the database is closed. Ends connections that have fallen silent and answers how
-   * many, and replaces pools that hang although the database is there and answers their names.
+   * Call this about every second until the database is closed. It ends connections that have fallen silent and returns their number, and
+   * replaces pools that hang although the database is reachable and returns their names.
    */
   watch(): Promise<{ silent: number; replaced: string[] }>;
   close(): Promise<void>;
 };
 
-/** `onClose`: the connection has ended, and what it listened to with it; the next statement opens another one. */
+/** `onClose`: the connection has ended, and with it its subscriptions; the next statement opens another one. */
 export type OpenListener = (on: { onNotify(channel: string, payload: string): void; onClose(): void }) => Sql;
 
 export type PoolLoad = {
@@ -59,11 +59,11 @@ export type PoolLoad = {
   size: number;
   inUse?: number;
   waiting?: number;
-  /** How long what was sent last to see whether anything gets through has been waiting by now. */
+  /** How long the last probe of the pool has been waiting to be sent. */
   waitMs: number;
 };
 
-/** A URL or the parts of a connection; what postgres.js takes besides is decided here. */
+/** A URL or the parts of a connection; other options of postgres.js are set here. */
 export type ConnectionOptions = (
   { url: string } | Pick<postgres.Options<{}>, "host" | "port" | "username" | "password" | "database">
 ) & {
@@ -71,7 +71,7 @@ export type ConnectionOptions = (
   process?: string;
 };
 
-/** In a transaction: when `work` throws, what it did is undone, and the rest of the transaction may go on. */
+/** Runs `work` in a savepoint. If it throws, its changes are undone, and the transaction may continue. */
 export async function savepoint<T>(sql: Tx, work: (sql: Tx) => Promise<T>): Promise<T> {
   let cause: { error: unknown } | undefined;
   const { savepoint } = sql as unknown as postgres.TransactionSql;
@@ -86,7 +86,7 @@ export async function savepoint<T>(sql: Tx, work: (sql: Tx) => Promise<T>): Prom
     });
     return value;
   } catch (error) {
-    // Where the connection has died, going back fails as well, and says less.
+    // If the connection has died, the rollback fails as well, with a less useful error.
     throw cause ? cause.error : error;
   }
 }
@@ -101,10 +101,9 @@ export function toIsoTime(text: string): string {
 export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 
 /**
- * For the rest of the transaction: whether statements keep one plan for whatever they are given. Where they write to
- * partitions they would be planned anew each time, and where they look up a thousand rows they would read whole tables
- * whose statistics are old. Either way they read by an index: a plan is made while a table may have a page of rows, and is
- * used when it has thousands of pages.
+ * Whether statements in the rest of the transaction use generic plans. Writes to partitions would otherwise be planned each time, and
+ * look-ups of a thousand rows would scan whole tables whose statistics are old. Both then use an index: the plan is made while the table
+ * may have a page of rows, and is used when it has thousands.
  */
 const keepPlans = (sql: Sql, keeps = true): Fragment =>
   sql`set_config('plan_cache_mode', ${sql.unsafe(keeps ? "'force_generic_plan'" : "'auto'")}, true)
@@ -134,12 +133,12 @@ export const toJsonTime = (sql: Sql, column: Fragment): Fragment =>
 /** A time that is rounded to milliseconds may be yet to come: this one is cut. */
 export const thisMoment = (sql: Sql): Fragment => sql`date_trunc('milliseconds', now())`;
 
-/** Text first: postgres.js would write what it takes for JSON as JSON once more. */
+/** Passes JSON as text, because postgres.js would encode it a second time. */
 export const toJson = (sql: Sql, value: unknown): Fragment => sql`${JSON.stringify(value)}::text::json`;
 
 /**
- * Objects for `json_to_recordset`: one parameter for however many rows. Half of a pair of surrogates, which a text that
- * was cut may end with, is no character there: it becomes what a text parameter would make of it.
+ * Returns objects for `json_to_recordset`: one parameter for any number of rows. Lone surrogates, which a truncated text may end with, are
+ * replaced as in a text parameter.
  */
 export function toRows(rows: readonly object[]): string {
   const text = JSON.stringify(rows);
@@ -170,7 +169,7 @@ const APPLICATION = "assay";
 export const isSession = (sql: Sql) =>
   sql`datname = current_database() and split_part(application_name, ' ', 1) = ${sql.unsafe(`'${APPLICATION}'`)}`;
 
-/** After so long without a word the system asks whether the other end is there, every second or so. */
+/** Idle seconds after which TCP keep-alive probes begin, one about every second. */
 const KEEP_ALIVE_SECONDS = 10;
 /** PostgreSQL does the same, and so ends the sessions of a client whose machine is gone. Unix sockets ignore it. */
 const SERVER_KEEP_ALIVE = {
@@ -242,7 +241,7 @@ export function connect(
   const ofFast = { statement_timeout: "5s", plan_cache_mode: "force_generic_plan" };
   const createFast = () => createWatchedPool({ open: () => openWatched({ max: 1 }, ofFast) });
   const [fast, keys, pages] = [createFast(), createFast(), createFast()];
-  const lanes = { statements: pool, transactions, "fast reads": fast, keys, pages };
+  const watchedPools = { statements: pool, transactions, "fast reads": fast, keys, pages };
   const silence = createSilenceWatch({
     ...silenceTimes,
     sessions: () => [...pools].flatMap(sessionsOf),
@@ -274,11 +273,11 @@ export function connect(
     connection: { ...options, process },
     async watch() {
       const silent = await silence.look();
-      const looks = Object.entries(lanes).map(async ([name, lane]) => ((await lane.look()) ? [name] : []));
+      const looks = Object.entries(watchedPools).map(async ([name, one]) => ((await one.look()) ? [name] : []));
       return { silent, replaced: (await Promise.all(looks)).flat() };
     },
     async close() {
-      await Promise.all(Object.values(lanes).map((lane) => lane.close(5)));
+      await Promise.all(Object.values(watchedPools).map((one) => one.close(5)));
     },
   };
 }
@@ -296,7 +295,7 @@ const OUTAGES = new Set([
   ..."53100 53200 58030 40001".split(" "),
 ]);
 
-/** What an item can bring about by itself: the connection lives, and with a savepoint so does the transaction. */
+/** Errors that an item can cause by itself: the connection survives, and with a savepoint so does the transaction. */
 const TIMEOUTS = new Set(["57014", "55P03", "40P01", "40001"]);
 
 /** Whether a statement took too long, waited too long for a lock, or was ended for another transaction. */
@@ -311,10 +310,24 @@ const CONFLICTS = new Set(["40P01", "40001"]);
 /** Whether PostgreSQL ended a transaction for another one: as the victim of a deadlock, or of a serialization failure. */
 export const isConflict = (error: unknown): boolean => CONFLICTS.has(codeOf(error));
 
+/** How often a transaction is run that loses each time to another one, in all. */
+const MAX_TRIES = 4;
+
+/** Runs a transaction, and repeats one that PostgreSQL has ended for another one, unless nobody waits for it any more. */
+export async function retryConflicts<T>(isOver: () => boolean, transact: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await transact();
+    } catch (error) {
+      if (!isConflict(error) || tries === MAX_TRIES || isOver()) throw error;
+    }
+  }
+}
+
 /** Whether what was to be stored is there already, where there may be only one. */
 export const isTaken = (error: unknown): boolean => codeOf(error) === "23505";
 
-/** Whether a transaction that failed with this at its commit is known to have left nothing behind. */
+/** Whether a transaction that failed with this error at its commit is known to be rolled back. */
 export const isUndone = (error: unknown): boolean =>
   error instanceof RolledBack || (error instanceof postgres.PostgresError && error.severity === "ERROR");
 
@@ -324,5 +337,5 @@ export const isDiskFull = (error: unknown): boolean => codeOf(error) === "53100"
 /** Whether something is larger than the configuration of PostgreSQL allows, such as its temporary files. */
 export const isOverLimit = (error: unknown): boolean => codeOf(error) === "53400";
 
-/** Whether an error says that the database is away or too busy, and not that the statement is wrong. */
+/** Whether an error says that the database is unavailable or too busy, and not that the statement is wrong. */
 export const isUnavailable = (error: unknown): boolean => OUTAGES.has(codeOf(error));

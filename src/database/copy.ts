@@ -33,7 +33,7 @@ type CopyIn = {
 export async function copyIn(sql: Tx, { name, columns }: Table): Promise<CopyIn> {
   const stream = await sql`copy ${sql(name)} (${toNameList(sql, columns)}) from stdin`.writable();
   const done = finished(stream);
-  // It is awaited where the next chunk is written; until then nobody handles it.
+  // The next write awaits it; until then no one handles its rejection.
   done.catch(() => {});
   return {
     async write(chunk) {

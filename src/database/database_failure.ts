@@ -11,7 +11,7 @@ const REFUSED = new Set(["3D000", "28000", "28P01"]);
 /** These codes come from postgres.js, from the socket, and from a PostgreSQL that was stopped or has crashed. */
 const LOST = new Set("CONNECTION_CLOSED CONNECTION_ENDED CONNECTION_DESTROYED ECONNRESET EPIPE 57P01 57P02".split(" "));
 
-/** An error in our words if the database cannot be reached; any other error as it is. */
+/** Returns a readable error if the database cannot be reached; any other error unchanged. */
 export function toDatabaseError(error: unknown): unknown {
   const { syscall, address, port, hostname, code, message } = error as Record<string, unknown>;
   const { cause } = error as { cause?: { code?: unknown } };

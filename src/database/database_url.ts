@@ -1,4 +1,4 @@
-/** Reads of DATABASE_URL what the driver does not: Unix sockets, and files of certificates, as libpq names them. */
+/** Reads parts of DATABASE_URL that the driver does not support: Unix sockets, and certificate files, with the names of libpq. */
 
 import { readFileSync } from "node:fs";
 import type { Options } from "postgres";
@@ -13,7 +13,7 @@ const NAMES = {
   password: "password",
   dbname: "database",
 } as const;
-/** As bytes of PEM, or DER. */
+/** Parameters that name files, in PEM or DER. */
 const FILES = { sslrootcert: "ca", sslcert: "cert", sslkey: "key" } as const;
 
 /** Parameters override the parts of the URL. Throws an Error that holds nothing of the URL but paths of files. */
@@ -65,7 +65,7 @@ function read(name: string, path: string): Buffer {
   }
 }
 
-/** As libpq: with a root certificate "require" verifies the chain, and "verify-full" the host's name as well. */
+/** Follows libpq: with a root certificate "require" verifies the chain, and "verify-full" also verifies the host name. */
 function toSsl(mode: string | undefined, files: Record<string, unknown>): Record<string, unknown> | false {
   if (mode === "disable") return false;
   const isVerified = mode === "verify-ca" || mode === "verify-full" || "ca" in files || "rejectUnauthorized" in files;

@@ -12,8 +12,7 @@ export const deletePortion = async (
   where: Fragment,
   { limit, skipsLocked = false }: { limit: number; skipsLocked?: boolean },
 ): Promise<number> => {
-  // As an array the rows are looked for once. As a join they may be looked for again with every row of the table, where the
-  // planner does not know yet how many there are.
+  // An array is evaluated once. A join may search again for every row of the table while the planner does not know its size.
   const { count } = await sql`
     delete from ${sql(table)} where ctid = any(array(
       select ctid from ${sql(table)} where ${where} limit ${limit} ${skipsLocked ? sql`for update skip locked` : sql``}))`;

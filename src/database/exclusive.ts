@@ -5,10 +5,10 @@ import { type Database, isConflict, isLockTimeout, type Sql, type Tx } from "./c
 /** Maximum time that a statement waits for an exclusive lock: others that need the table wait behind it. */
 const LOCK_TIMEOUT = "2s";
 const LOOK_MS = 1_000;
-/** Pauses grow to this, because what lasts for an hour must not delay uploads every few seconds. */
+/** Maximum pause between attempts, so that a wait of an hour does not delay uploads every few seconds. */
 const MAX_PAUSE_MS = 30_000;
 
-/** For the rest of the transaction. */
+/** Limits the time to wait for locks in the rest of the transaction. */
 export const limitLockWait = (sql: Tx) => sql`select set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`;
 
 export type ExclusiveOptions = {
@@ -16,7 +16,7 @@ export type ExclusiveOptions = {
   what: string;
   /** Gets a message about each session that holds a lock. */
   say: (message: string) => void;
-  /** How often it is tried at most; without a limit by default. */
+  /** Maximum number of attempts; unlimited by default. */
   tries?: number;
 };
 
@@ -52,7 +52,7 @@ export async function withExclusiveLocks<T>(
 
 /** The sessions that hold a lock which `pid` waits for. */
 async function selectBlocking(sql: Sql, pid: number) {
-  // Without the statement, which may have a secret. A role sees nothing else of another role's session than its number.
+  // Excludes the statement, which may contain a secret. A role sees only the number of sessions of other roles.
   return await sql<{ pid: number; text: string }[]>`
     select pid, concat_ws(', ', 'session ' || pid || ' of ' || coalesce(nullif(split_part(application_name, ' ', 1), ''), 'an unnamed program'),
       'user ' || usename, host(client_addr), state || ' for ' || extract(epoch from now() - state_change)::int || ' s') as text

@@ -8,37 +8,37 @@
 import type { Fragment, Sql, Tx } from "./connect.ts";
 
 const NUMBERS = {
-  /** Of a project: test cases are named, or move. */
+  /** Held while test cases of a project are named or moved. */
   naming: 0,
-  /** Of a project: the health of its test cases is counted. */
+  /** Held while the health of a project's test cases is counted. */
   counting: 1,
-  /** Of a project: bug reports are opened, reopened, resolved, merged. */
+  /** Held while bug reports of a project are opened, reopened, resolved or merged. */
   bugs: 2,
-  /** Of a project: sample data comes or goes. */
+  /** Held while sample data of a project is added or removed. */
   sample: 3,
-  /** A key: whoever revokes it, and those who use it. */
+  /** Held exclusively to revoke a key, and shared to use it. */
   key: 5,
-  /** Of a project and a key of executions: whoever begins one. */
+  /** Held while an execution with a key begins in a project. */
   execution: 6,
-  /** Locks a project while figures of its days are stored, or discarded (store/past_days.ts). */
+  /** Held while figures of a project's days are stored or discarded (store/past_days.ts). */
   days: 7,
-  /** Of an execution: files are attached to its runs. */
+  /** Held while files are attached to runs of an execution. */
   attachments: 8,
   /** A slot of a running export. */
   export: 9,
-  /** Of a project: verifications are begun. */
+  /** Held while verifications of a project begin. */
   verifications: 10,
-  /** Of a project: one of its searches for culprits makes a step, in which others may share the probes. */
+  /** Held while a search for a culprit makes a step, because searches of a project share probes. */
   searches: 11,
 } as const;
 
 /** Any constant: servers that start together on one database meet at this lock. */
 export const MIGRATION_LOCK = 7_265_180_302;
 
-/** A backup holds it exclusively, what a running backup must not lose sight of is removed only with a share of it. Below 2^32. */
+/** A backup holds it exclusively; data that a running backup still needs is removed only while it is held in shared mode. Below 2^32. */
 export const BACKUP_LOCK = 2_118_964_730;
 
-/** A lock by its kind and what it is of. */
+/** A lock by its kind and the id of its object. */
 export type AdvisoryLock = readonly [what: keyof typeof NUMBERS, id: string];
 
 /** The number of the lock for one of a kind. */
@@ -48,7 +48,7 @@ export const lockOf = (sql: Sql, what: keyof typeof NUMBERS, id: string | Fragme
 export const takeLock = (sql: Tx, [what, id]: AdvisoryLock) =>
   sql`select pg_advisory_xact_lock(${lockOf(sql, what, id)})`;
 
-/** Whether nobody else has the lock at this moment; then it is held. */
+/** Takes the lock if it is free, and returns whether it did. */
 export const takeLockIfFree = async (sql: Tx, [what, id]: AdvisoryLock): Promise<boolean> => {
   const [row] = await sql<
     [{ isHeld: boolean }]
@@ -58,7 +58,11 @@ export const takeLockIfFree = async (sql: Tx, [what, id]: AdvisoryLock): Promise
 
 export const numberOf = ([what]: AdvisoryLock): number => NUMBERS[what];
 
-/** Those that nobody else has at this moment: their places, from 1. `ids` and `numbers` are arrays. */
-export const tryLocks = (sql: Sql, ids: Fragment, numbers: Fragment): Fragment => sql`
-  select place::int from unnest(${ids}::text[], ${numbers}::bigint[]) with ordinality as lock (id, number, place)
-  where pg_try_advisory_xact_lock(hashtextextended(id, number))`;
+/** Rows that take locks, in the order of the arrays, after all rows of `before`. */
+export const takeLocks = (
+  sql: Sql,
+  { ids, numbers }: Record<"ids" | "numbers", Fragment>,
+  before: Fragment,
+): Fragment => sql`
+  select pg_advisory_xact_lock(hashtextextended(lock.id, lock.number)) as locked
+  from (select count(*) from ${before}) as before, unnest(${ids}::text[], ${numbers}::bigint[]) as lock (id, number) offset 0`;

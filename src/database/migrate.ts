@@ -29,7 +29,7 @@ async function migrationFiles(folder = FOLDER): Promise<MigrationFile[]> {
   return files;
 }
 
-/** How many migrations this server knows: `/readyz` compares it with the database. */
+/** Returns the number of migrations of this version; `/readyz` compares it with the database. */
 export const schemaVersion = async (): Promise<number> => (await migrationFiles()).length;
 
 /** Throws unless the database has exactly the schema of this version. Changes nothing. */
@@ -60,7 +60,7 @@ export async function migrate(
   folder = FOLDER,
 ): Promise<boolean> {
   const files = await migrationFiles(folder);
-  // Without a lock: a backup, which may take an hour, delays migrations, and nothing else.
+  // Reads without a lock, so that a backup, which may take an hour, delays only migrations.
   if ((await database.begin(selectAppliedCount)) === files.length) return false;
   let isNew = false;
   while (
@@ -80,14 +80,14 @@ export async function migrate(
   return isNew;
 }
 
-/** In a transaction: no other server migrates the database before its end. */
+/** Prevents migrations by other servers until the end of the transaction. */
 export async function lockMigrations(sql: Tx): Promise<void> {
   await sql`set local lock_timeout = 0`;
   await sql`set local statement_timeout = 0`;
   await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`;
 }
 
-/** In a transaction that has locked migrations: brings the database to schema `version`, at most the newest one. */
+/** Migrates the database to schema `version`, at most the newest one, in a transaction that has locked migrations. */
 export async function migrateTo(sql: Tx, version: number): Promise<void> {
   const files = await migrationFiles();
   for (let done = await prepare(sql); done < version; done++) await apply(sql, files, done);
@@ -120,7 +120,7 @@ async function requireKnown(sql: Sql, done: number, files: readonly MigrationFil
   if (other) throw new Error(`The database has the migration ${other.name}, which this version of Assay does not know`);
 }
 
-/** As `server_version_num` has it. */
+/** The minimum `server_version_num`. */
 export const MIN_POSTGRES_VERSION = 150_000;
 
 /** Returns how many migrations the database has, 0 for an empty database. */

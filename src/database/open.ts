@@ -13,10 +13,10 @@ type OpenOptions = {
   databasePool: number;
 };
 
-/** The database, and what to repeat so that it stays there: nothing where it is not ours to start. */
+/** The database, and the function that keeps it running; none if the server did not start it. */
 export type OpenDatabase = Database & { revive?(): Promise<void> };
 
-/** As `openDatabase`, where there is one: throws, and makes nothing, where the directory holds none. */
+/** Opens an existing database like `openDatabase`. Throws, and creates nothing, if the directory has none. */
 export async function openExistingDatabase(options: OpenOptions): Promise<OpenDatabase> {
   const { databaseUrl, dataDir } = options;
   if (databaseUrl === undefined && !holdsDatabase(dataDir))
@@ -38,7 +38,7 @@ function holdsDatabase(dataDir: string): boolean {
   }
 }
 
-/** `close` also stops the built-in PostgreSQL, unless somebody else is still connected to it. */
+/** `close` also stops the built-in PostgreSQL, unless other processes are connected to it. */
 export async function openDatabase(
   { databaseUrl, dataDir, databasePool }: OpenOptions,
   say: (message: string) => void,

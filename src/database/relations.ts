@@ -55,8 +55,8 @@ export const createPartition = (sql: Tx, { name, parent, bound }: Partition) =>
   sql`create table if not exists ${sql(name)} partition of ${sql(parent)} ${sql.unsafe(bound)}`;
 
 /**
- * In a transaction: empties the tables and calls `load`, which may fill them in any order, because no foreign key and no trigger
- * exists meanwhile. Afterwards all rows are checked against the foreign keys. Ownership of the tables suffices.
+ * Empties the tables and calls `load`, in a transaction. `load` may fill them in any order, because foreign keys and triggers are dropped
+ * meanwhile. Afterwards all rows are checked against the foreign keys. Ownership of the tables suffices.
  */
 export async function loadTables(sql: Tx, tables: readonly string[], load: () => Promise<void>): Promise<void> {
   const keys = await sql<{ table: string; name: string; definition: string }[]>`

@@ -2,7 +2,7 @@
 
 import type { Fragment, Sql } from "./connect.ts";
 
-/** Whose items they are. */
+/** The loop that an item belongs to. */
 export type LoopName =
   | "event"
   | "schedule"
@@ -18,25 +18,25 @@ export type LoopName =
   | "culprit";
 
 /**
- * A condition: the item may be taken now. `item` is an expression of type text. Looked up for each row on its way, in the
- * order of an index: as an anti join it would be made for all that are due, to take one.
+ * A condition: the item is due. `item` is an expression of type text. It is looked up for each row in the order of an index; an anti join
+ * would be computed for all due items to take one.
  */
 export const isDue = (sql: Sql, loop: LoopName, item: Fragment): Fragment => sql`
   coalesce(
     (select retry_backoff.due_at from retry_backoff where retry_backoff.loop = ${loop} and retry_backoff.item = ${item}) <= now(), true)`;
 
-/** `tries`: failures of ours; `stalls`: times that the database was not there or too slow. Both one after the other. */
+/** `tries` counts internal errors, `stalls` counts times that the database was unavailable or too slow, each in a row. */
 export type RetryBackoff = { tries: number; stalls: number };
 
-/** Seconds: 10, 20, 40, … after failures of ours, 1, 2, 4, … after others, up to an hour. */
+/** The delay in seconds: 10, 20, 40, … after internal errors, 1, 2, 4, … after stalls, up to an hour. */
 const pause = (sql: Sql, tries: Fragment, stalls: Fragment) => sql`
   interval '1 second' * least(3600, greatest(
     case when ${tries} > 0 then 10 * power(2, least(${tries} - 1, 20)) else 0 end,
     case when ${stalls} > 0 then power(2, least(${stalls} - 1, 20)) else 0 end))`;
 
 /**
- * Puts an item off, for longer each time. Undefined when it is put off already: another server was quicker. Who has not
- * failed for ten minutes after his time begins anew.
+ * Postpones an item, for longer each time. Returns undefined if another server has postponed it already. The count restarts for an item
+ * that was last due ten minutes ago or more.
  */
 export async function postponeRetry(
   sql: Sql,
@@ -60,7 +60,7 @@ export async function postponeRetry(
   return row;
 }
 
-/** It has been done. */
+/** Clears the backoff of an item that succeeded. */
 export const deleteRetryBackoff = (sql: Sql, loop: LoopName, item: string) =>
   sql`delete from retry_backoff where loop = ${loop} and item = ${item}`;
 

@@ -4,8 +4,8 @@ import type { Row } from "postgres";
 import { type Database, SESSION_SETTINGS, type Sql, STATEMENT_TIMEOUT } from "./connect.ts";
 
 /**
- * Which of the two connections asks. In no regular order: a pooler that hands out its sessions in turn would otherwise give
- * each connection the same one by chance.
+ * The connection that each query uses. The order is irregular, because a pooler that assigns its sessions in turn could otherwise give each
+ * connection the same one by chance.
  */
 const ORDER = [0, 0, 1, 1, 0, 1, 0, 0, 1];
 /** Enough for connecting, which has ten seconds. */
@@ -22,8 +22,8 @@ const SILENT =
   "The database does not open three sessions within 20 s: see how many its server, or a pooler before it, allows";
 
 /**
- * Throws an Error of one sentence where a pooler before PostgreSQL shares sessions, or does not pass on what they are opened
- * with. Speaks the simple protocol, because poolers that share sessions fail differently with prepared statements.
+ * Throws an Error of one sentence if a pooler in front of PostgreSQL shares sessions, or does not pass on their settings. Uses the simple
+ * protocol, because poolers that share sessions fail in different ways with prepared statements.
  */
 export async function requireSessions({ pool, openListener }: Pick<Database, "pool" | "openListener">): Promise<void> {
   const open = () => openListener({ onNotify() {}, onClose() {} });
@@ -33,7 +33,7 @@ export async function requireSessions({ pool, openListener }: Pick<Database, "po
   try {
     await Promise.race([check(pool, connections), late]);
   } catch (error) {
-    // PgBouncer's words where it was not told to ignore what it does not know.
+    // The error of PgBouncer unless it is configured to ignore unknown parameters.
     if (error instanceof Error && /unsupported startup parameter/i.test(error.message))
       throw new Error(WITHOUT_SETTINGS, { cause: error });
     throw error;
@@ -66,17 +66,17 @@ const askSimply = async (sql: Sql, text: string): Promise<Row[]> => await sql.un
 export const DROPPED_SETTINGS =
   "A pooler does not pass on settings, so statements may take several times as long: set them on the role as docs/operations.md says";
 
-/** Settings for speed with which a session of `lane` is opened. */
+/** Settings that make the sessions of a pool faster. */
 const SPEED = [
-  { lane: "pool", name: "jit", wanted: "off" },
-  { lane: "fast", name: "plan_cache_mode", wanted: "force_generic_plan" },
+  { poolName: "pool", name: "jit", wanted: "off" },
+  { poolName: "fast", name: "plan_cache_mode", wanted: "force_generic_plan" },
 ] as const;
 
 /** Returns the settings that a pooler does not pass on, such as "jit = off": without them statements take several times as long. */
 export async function selectDroppedSettings(database: Pick<Database, "pool" | "fast">): Promise<string[]> {
   const dropped: string[] = [];
-  for (const { lane, name, wanted } of SPEED) {
-    const [row] = await askSimply(database[lane], `select current_setting('${name}') as value`);
+  for (const { poolName, name, wanted } of SPEED) {
+    const [row] = await askSimply(database[poolName], `select current_setting('${name}') as value`);
     if (row!["value"] !== wanted) dropped.push(`${name} = ${wanted}`);
   }
   return dropped;

@@ -1,8 +1,8 @@
-/** Wakes those who wait for something to happen, on whichever server it does; nobody holds a connection while he waits. */
+/** Wakes waiting requests when something happens on any server; no connection is held while waiting. */
 
 import type { OpenListener, Sql, Tx } from "./connect.ts";
 
-/** What a transaction tells all servers when it commits; each is about an id. */
+/** Channels that a committed transaction notifies all servers on; each message is an id. */
 const CHANNELS = ["execution_ended", "key_revoked", "lease"] as const;
 type Channel = (typeof CHANNELS)[number];
 /** "sync": a runner's next call has come; it is told within a server only. */
@@ -20,21 +20,21 @@ export type Watch = {
 };
 
 export type Signals = {
-  /** Watches all of these; to be ended by who began it. */
+  /** Watches all of these topics; the caller must end the watch. */
   watch(things: readonly (readonly [topic: Topic, id: string])[]): Watch;
-  /** Within this server. */
+  /** Notifies watches within this server only. */
   tell(topic: Topic, id: string): void;
-  /** Sends everybody who waits home, for the drain. */
+  /** Ends all waits, for the drain. */
   close(): void;
 };
 
-/** A connection can be dead without anybody knowing: who waits looks again this often. */
+/** Interval in which waiting requests check again, because a connection may be dead without notice. */
 const LOOK_AGAIN_MS = 10_000;
 /** While nothing can be listened to. */
 const LOOK_SOON_MS = 1_000;
 const LISTEN_AGAIN_MS = 250;
 
-/** Wakes everybody who watches the id, once the transaction commits. */
+/** Wakes all watches of the id once the transaction commits. */
 const notify = (sql: Tx, channel: Channel, id: string) => sql`select pg_notify(${channel}, ${id})`;
 
 export const notifyExecutionEnded = (sql: Tx, executionId: string) => notify(sql, "execution_ended", executionId);
@@ -42,10 +42,10 @@ export const notifyExecutionEnded = (sql: Tx, executionId: string) => notify(sql
 /** Requests of the key that wait are answered, with 401. */
 export const notifyKeyRevoked = (sql: Tx, keyId: string) => notify(sql, "key_revoked", keyId);
 
-/** Something has changed for the runners of a project: there is work, or some is to be ended, or somebody looks. */
+/** Wakes the runners of a project: there are new tasks, tasks to stop, or viewers. */
 export const notifyLeases = (sql: Tx, projectId: string) => notify(sql, "lease", projectId);
 
-/** The connection that listens is opened for the first who waits. */
+/** Creates signals. The listening connection is opened for the first watch. */
 export function createSignals(openListener: OpenListener): Signals {
   const watching = new Map<string, Set<(topic: Woken) => void>>();
   let listener: Sql | undefined;
@@ -58,11 +58,11 @@ export function createSignals(openListener: OpenListener): Signals {
     for (const wake of watching.get(keyOf(topic, id)) ?? []) wake(topic);
   }
 
-  /** What other servers told meanwhile is lost, so everybody looks who waits for it. */
+  /** Wakes all waiting, because notifications of other servers may have been lost. */
   function wakeAll(how?: "closed"): void {
     for (const [key, wakes] of watching) {
       const topic = key.split(" ")[0] as Topic;
-      // Nothing is known to have happened: as "key_revoked" it would end the wait of a key that is live.
+      // It is not known whether the key was revoked: "key_revoked" would end the wait of a live key.
       const look = topic === "key_revoked" ? "time" : topic;
       if (how || topic !== "sync") for (const wake of wakes) wake(how ?? look);
     }
@@ -96,7 +96,7 @@ export function createSignals(openListener: OpenListener): Signals {
       let woken: Woken | undefined;
       let resolve: ((topic: Woken) => void) | undefined;
       const wake = (topic: Woken) => {
-        // What ends the wait of whoever watches it is not forgotten for what only sends him to look.
+        // A reason that ends the wait is not overwritten by one that only causes another look.
         if (woken === undefined || !ENDINGS.has(woken) || topic === "closed") woken = topic;
         resolve?.(woken);
       };

@@ -4,12 +4,12 @@ import postgres, { type Sql } from "postgres";
 
 /** An established connection. Times are of `performance.now()`. */
 export type WatchedSession = {
-  /** The process id of its backend, as PostgreSQL has told it. */
+  /** The process id of its backend, as reported by PostgreSQL. */
   readonly pid: number;
   readonly owes: "statement" | "probe" | null;
-  /** When something was last received or, if that is later, when the session began to owe an answer. */
+  /** When something was last received, or if later, when the session began to owe an answer. */
   readonly heardAt: number;
-  /** How much was sent since. */
+  /** Number of bytes sent since then. */
   readonly sentBytes: number;
   /** Whether it owes no statement, and is outside of a transaction. */
   readonly isIdle: boolean;
@@ -39,19 +39,19 @@ export type SilenceOptions = {
  * is answered: while the database itself is away or frozen, others would get through as little.
  */
 
-/** How long a new connection may take to show that the database is there. */
+/** Maximum time for a new connection to prove that the database is reachable. */
 const CHECK_TIMEOUT_MS = 3_000;
-/** A slow link is not a silent one: a session is given time for what was sent to it, 2 Mbit/s. */
+/** A slow link is not silent: a session gets time for the bytes sent to it, at 2 Mbit/s. */
 const MIN_BYTES_PER_MS = 250;
-/** Longer than any statement may take: for sessions of which PostgreSQL does not tell what they are doing. */
+/** Longer than any statement may take. Used for sessions whose state PostgreSQL does not report. */
 const MAX_STATEMENT_MS = 75_000;
 /**
- * Between two checks: a database that was frozen may answer the new connection before the others, and a session that was found
- * working may have waited for a lock of one that has been ended.
+ * Delay between two checks: a database that was frozen may answer the new connection first, and a session that was found working may have
+ * waited for a lock of one that has been ended.
  */
 const RECHECK_MS = 500;
 const MAX_CHECKS = 20;
-/** Where one connection was silent others are as well: for so long PostgreSQL is asked about them sooner. */
+/** For this long after a silent connection was found, others are suspected after ALERT_SILENCE_MS. */
 const ALERT_MS = 15_000;
 const ALERT_SILENCE_MS = 1_000;
 
@@ -64,7 +64,7 @@ export const sessionsOf = (sql: Sql): WatchedSession[] =>
   (sql as unknown as { sessions(): WatchedSession[] }).sessions();
 
 export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAfterMs = 3_000 }: SilenceOptions) {
-  /** When PostgreSQL said that a session was working. */
+  /** When PostgreSQL last reported that a session was working. */
   const foundWorking = new WeakMap<WatchedSession, number>();
   let isLooking = false;
   let lastEndedAt = -Infinity;
@@ -97,7 +97,7 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
   /** Throws when the new connection is not answered. */
   async function findDead(sql: Sql, suspects: readonly Suspect[]) {
     const { activities, isDirect } = await inTime(selectActivities(sql, suspects)).catch((error: unknown) => {
-      // That is an answer too: those that only owe one to a probe are dead, and may hold the connections that are missing.
+      // This error is an answer too. Sessions that owe only the answer to a probe are dead, and may hold the missing connections.
       if (!(error instanceof postgres.PostgresError) || error.code !== TOO_MANY_CONNECTIONS) throw error;
       return { isDirect: false, activities: suspects.map((): Activity => "unknown") };
     });
@@ -116,11 +116,11 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
       .map((session) => ({ session, heardAt: session.heardAt }));
     const all = [...dead, ...doubtful];
     for (const { session } of all) session.destroy();
-    // Until PostgreSQL knows that they have ended they hold locks, and connections that others may need.
+    // PostgreSQL keeps their locks and connections until it notices that they have ended.
     if (isDirect) await inTime(terminateBackends(sql, all)).catch(() => {});
   }
 
-  /** Ends the sessions that two checks find dead; `onEnded` is told how many. */
+  /** Ends the sessions that two checks find dead, and passes their number to `onEnded`. */
   async function check(sql: Sql, onEnded: (count: number) => void): Promise<void> {
     let foundBefore = new Map<WatchedSession, number>();
     for (let checks = 0; checks < MAX_CHECKS; checks++) {
@@ -139,7 +139,7 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
   }
 
   return {
-    /** To be called every second or so. Answers how many sessions it has ended because they were silent. */
+    /** Call this about every second. Returns the number of sessions that it ended because they were silent. */
     async look(): Promise<number> {
       if (isLooking) return 0;
       const now = performance.now();
@@ -180,8 +180,8 @@ const askedAbout = (suspects: readonly Suspect[]): string =>
   );
 
 /**
- * The backends of sessions. After a fail-over another server may use the same process ids, but those are not ours: such a
- * backend began after the silence, or it serves another program. A second is allowed for the difference between two clocks.
+ * Selects the backends of sessions. After a failover another server may use the same process ids, but its backends are not ours: they began
+ * after the silence, or serve another program. A second is allowed for the difference between two clocks.
  */
 const backends = (sql: Sql, suspects: readonly Suspect[]) => sql`
   json_to_recordset(${askedAbout(suspects)}::text::json) as asked (index int, pid int, silent float)

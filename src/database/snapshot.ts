@@ -1,4 +1,4 @@
-/** One consistent view of the whole database for as long as a backup takes, and the lock by which others know of it. */
+/** Reads a consistent snapshot of the whole database while a backup runs, and holds the lock that announces the backup. */
 
 import { type Database, isTimeout, type Sql, type Tx } from "./connect.ts";
 import { BACKUP_LOCK, MIGRATION_LOCK } from "./locks.ts";
@@ -16,12 +16,12 @@ export async function liftTimeLimits(sql: Tx): Promise<void> {
  */
 export async function withSnapshot<T>({ begin }: Pick<Database, "begin">, work: (sql: Tx) => Promise<T>): Promise<T> {
   return await begin(async (lock) => {
-    // A lock of the snapshot's own transaction would come too late: the statement that waits for it has its snapshot by then.
+    // A lock in the snapshot's own transaction would be too late, because the waiting statement already has its snapshot.
     await takeBackupLock(lock);
     await liftTimeLimits(lock);
     await lock`select pg_advisory_xact_lock_shared(${MIGRATION_LOCK})`;
     const result = await readOnly(begin, work);
-    // It fails if the connection, and the lock with it, was lost meanwhile.
+    // The statement fails if the connection, and with it the lock, was lost.
     await lock`select`;
     return result;
   });
@@ -41,7 +41,7 @@ async function readOnly<T>(begin: Database["begin"], work: (sql: Tx) => Promise<
       }
     });
   } catch (error) {
-    // In the middle of a COPY the rollback fails as well, and says less.
+    // In the middle of a COPY the rollback fails as well, with a less useful error.
     throw cause ? cause.error : error;
   }
 }
@@ -50,14 +50,14 @@ async function takeBackupLock(sql: Tx): Promise<void> {
   const running = new Error("Another backup of this database is running: wait until it ends");
   if (await selectIsBackupRunning(sql)) throw running;
   try {
-    // Those who remove attachments at this moment are waited for.
+    // Waits for transactions that are removing attachments.
     await sql`select pg_advisory_xact_lock(${BACKUP_LOCK})`;
   } catch (error) {
     throw isTimeout(error) ? running : error;
   }
 }
 
-/** In a transaction: returns whether no backup is running. None begins reading before the end of the transaction. */
+/** Returns whether no backup is running. None begins before the end of the transaction. */
 export const lockAgainstBackup = async (sql: Tx): Promise<boolean> => {
   const [row] = await sql<{ held: boolean }[]>`select pg_try_advisory_xact_lock_shared(${BACKUP_LOCK}) as held`;
   return row!.held;

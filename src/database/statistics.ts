@@ -1,26 +1,26 @@
-/** What PostgreSQL knows of tables when it plans: where it knows nothing, every index that begins with the project looks alike. */
+/** Finds tables whose statistics are outdated. Without statistics, the planner considers all indexes that begin with the project equal. */
 
 import type { Sql } from "./connect.ts";
 
-/** A table of which so many times what is known of it has changed since is another one. */
-const OUTGROWN = 4;
-/** What changes in a smaller one makes no plan worse. */
-const SMALL = 10;
+/** Statistics are outdated once this many times the known number of rows has changed. */
+const OUTGROWN_FACTOR = 4;
+/** Changes to a table with fewer rows do not make a plan worse. */
+const MIN_ROWS = 10;
 
 /**
- * Tables with rows that statistics know nothing of, or of which several times as many have come as they know: autovacuum
- * comes once a minute, and what is planned meanwhile may read all rows of a project. By what has been committed: to look at
- * a table whose rows are still being written would tell that there are none.
+ * Returns tables whose statistics are missing or count several times fewer rows than there are: autovacuum runs once a minute, and plans
+ * made before it may read all rows of a project. Only committed rows count, because analysing a table while its rows are being written
+ * would find none.
  */
 export const selectOutgrownTables = async (sql: Sql): Promise<string[]> => {
   const rows = await sql<{ name: string }[]>`
     select c.oid::regclass::text as name from pg_class c
     where c.relkind = 'r' and c.relpersistence = 'p' and c.relnamespace = current_schema()::regnamespace
       and pg_has_role(c.relowner, 'usage')
-      and pg_stat_get_mod_since_analyze(c.oid) > ${OUTGROWN}::int * greatest(c.reltuples, ${SMALL}::int)
+      and pg_stat_get_mod_since_analyze(c.oid) > ${OUTGROWN_FACTOR}::int * greatest(c.reltuples, ${MIN_ROWS}::int)
     order by c.relname`;
   return rows.map(({ name }) => name);
 };
 
-/** `name` as `selectOutgrownTables` has it; one that somebody else is looking at is left to him. */
+/** Analyses a table of `selectOutgrownTables`, unless another session is analysing it. */
 export const analyzeTable = (sql: Sql, name: string) => sql.unsafe(`analyze (skip_locked) ${name}`);

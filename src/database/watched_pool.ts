@@ -1,17 +1,17 @@
-/** A pool that is replaced when nothing gets through it although the database is there: drivers have lost connections. */
+/** A pool that is replaced if nothing gets through it although the database is reachable, because drivers have lost connections. */
 
 import type { Sql } from "postgres";
 
 /** A statement or transaction without effect, to see whether others would get through. */
-type Beat = { sent: () => boolean; done: Promise<unknown> };
+type Probe = { sent: () => boolean; done: Promise<unknown> };
 
-const statementBeat = (sql: Sql): Beat => {
+const statementProbe = (sql: Sql): Probe => {
   const query = sql`select 1`;
   // The driver notes here which connection it has given a query to.
   return { sent: () => (query as unknown as { state: object | null }).state !== null, done: query.execute() };
 };
 
-const transactionBeat = (sql: Sql): Beat => {
+const transactionProbe = (sql: Sql): Probe => {
   let sent = false;
   const done = sql.begin(async (sql) => {
     sent = true;
@@ -22,45 +22,45 @@ const transactionBeat = (sql: Sql): Beat => {
 
 export type WatchedPoolOptions = {
   open: () => Sql;
-  /** How long a beat may wait to be sent. Default 10,000. */
+  /** How long a probe may wait to be sent. Default 10,000. */
   patienceMs?: number;
 };
 
-/** Longer than it takes to end connections that have fallen silent (silence.ts), which most often is what is wrong. */
-const PATIENCE_MS = 10_000;
-/** What a new pool may take to show that the database is there. */
-const PROBE_MS = 2_000;
-/** What the pool before has sent may end: no statement takes longer. */
+/** Longer than it takes to end connections that have fallen silent (silence.ts), which is the usual cause. */
+const PROBE_TIMEOUT_MS = 10_000;
+/** Maximum time for a new pool to prove that the database is reachable. */
+const NEW_POOL_TIMEOUT_MS = 2_000;
+/** Maximum time for queries of the replaced pool to finish; no statement takes longer. */
 const RETIRED_SECONDS = 60;
 
-type Watch = { beat: (sql: Sql) => Beat; isFull: () => boolean; onReplaced: () => void };
+type Watch = { probe: (sql: Sql) => Probe; isFull: () => boolean; onReplaced: () => void };
 
-function watched({ open, patienceMs = PATIENCE_MS }: WatchedPoolOptions, { beat, isFull, onReplaced }: Watch) {
+function watched({ open, patienceMs = PROBE_TIMEOUT_MS }: WatchedPoolOptions, { probe, isFull, onReplaced }: Watch) {
   let current = open();
-  let beating: { beat: Beat; since: number } | undefined;
+  let probing: { probe: Probe; since: number } | undefined;
   let retired: Promise<void> | undefined;
 
   function begin(): void {
-    const mine = { beat: beat(current), since: performance.now() };
-    beating = mine;
+    const mine = { probe: probe(current), since: performance.now() };
+    probing = mine;
     // A database that is away answers as well: with an error.
-    const end = () => void (beating === mine && (beating = undefined));
-    mine.beat.done.then(end, end);
+    const end = () => void (probing === mine && (probing = undefined));
+    mine.probe.done.then(end, end);
   }
 
   async function replace(): Promise<boolean> {
     const next = open();
-    const there = beat(next).done.then(
+    const there = probe(next).done.then(
       () => true,
       () => false,
     );
-    if (!(await Promise.race([there, Bun.sleep(PROBE_MS).then(() => false)]))) {
+    if (!(await Promise.race([there, Bun.sleep(NEW_POOL_TIMEOUT_MS).then(() => false)]))) {
       void next.end({ timeout: 0 });
       return false;
     }
     const before = current;
     current = next;
-    beating = undefined;
+    probing = undefined;
     retired = before.end({ timeout: RETIRED_SECONDS }).finally(() => (retired = undefined));
     onReplaced();
     return true;
@@ -74,20 +74,20 @@ function watched({ open, patienceMs = PATIENCE_MS }: WatchedPoolOptions, { beat,
     }),
 
     /**
-     * To be called every second or so. Replaces the pool when nothing could be sent through it in time, and answers
-     * whether it has. One at a time: a database that is only busy is not to be flooded with connections.
+     * Call this about every second. Replaces the pool if nothing could be sent through it in time, and returns whether it did. Only one
+     * replacement at a time, so that a busy database is not flooded with connections.
      */
     async look(): Promise<boolean> {
-      if (!beating) begin();
-      else if (!retired && performance.now() - beating.since >= patienceMs && !beating.beat.sent() && !isFull())
+      if (!probing) begin();
+      else if (!retired && performance.now() - probing.since >= patienceMs && !probing.probe.sent() && !isFull())
         return await replace();
       return false;
     },
 
-    /** How long the beat that is on its way has been waiting to be sent. */
-    waitMs: (): number => (beating && !beating.beat.sent() ? performance.now() - beating.since : 0),
+    /** Returns how long the current probe has been waiting to be sent. */
+    waitMs: (): number => (probing && !probing.probe.sent() ? performance.now() - probing.since : 0),
 
-    /** What runs may take so many seconds to end. */
+    /** Queries in progress may take `seconds` to finish. */
     async close(seconds: number): Promise<void> {
       const others = retired && Promise.race([retired, Bun.sleep(seconds * 1000)]);
       await Promise.all([current.end({ timeout: seconds }), others]);
@@ -97,9 +97,9 @@ function watched({ open, patienceMs = PATIENCE_MS }: WatchedPoolOptions, { beat,
 
 type WatchedPool = ReturnType<typeof watched>;
 
-/** For single statements. */
+/** Creates a pool for single statements. */
 export const createWatchedPool = (options: WatchedPoolOptions): WatchedPool =>
-  watched(options, { beat: statementBeat, isFull: () => false, onReplaced: () => {} });
+  watched(options, { probe: statementProbe, isFull: () => false, onReplaced: () => {} });
 
 /** Longer than any statement takes: a full pool in which nothing has begun or ended since is not busy, it hangs. */
 const PROGRESS_MS = 75_000;
@@ -122,7 +122,7 @@ const transactAhead: Transact = async (pool, enter, work) => {
       });
     begun.catch(() => {});
     const value = await work(sql, begun).catch(async (error: unknown) => {
-      // Where the connection has died, going back fails as well, and says less.
+      // If the connection has died, the rollback fails as well, with a less useful error.
       await sql.unsafe("rollback").catch(() => {});
       throw error;
     });
@@ -135,19 +135,19 @@ const transactAhead: Transact = async (pool, enter, work) => {
   }
 };
 
-/** What is told instead of a commit. */
+/** Thrown if the commit was answered with a rollback. */
 export class RolledBack extends Error {
   constructor() {
     super("The transaction was ended by a statement that nobody has waited for");
   }
 }
 
-/** For transactions, `size` of them at a time. One that waits in a pool when it is replaced begins in the new one. */
+/** Creates a pool for `size` concurrent transactions. Transactions that wait while it is replaced begin in the new one. */
 export function createTransactions(options: WatchedPoolOptions, size: number) {
   const waiting = new Set<() => void>();
   let pool = { inside: 0, progressed: performance.now() };
-  const lane = watched(options, {
-    beat: transactionBeat,
+  const watchedPool = watched(options, {
+    probe: transactionProbe,
     isFull: () => pool.inside >= size && performance.now() - pool.progressed < PROGRESS_MS,
     onReplaced() {
       pool = { inside: 0, progressed: performance.now() };
@@ -175,7 +175,7 @@ export function createTransactions(options: WatchedPoolOptions, size: number) {
           count(1);
           return true;
         };
-        transact(lane.sql, enter, work).then(
+        transact(watchedPool.sql, enter, work).then(
           (value) => {
             if (began) count(-1);
             if (!isAbandoned()) resolve(value as T);
@@ -193,12 +193,9 @@ export function createTransactions(options: WatchedPoolOptions, size: number) {
   }
 
   return {
-    ...lane,
+    ...watchedPool,
     begin: <T>(work: (sql: Sql) => Promise<T>) => begin(transactInOrder, work),
-    /**
-     * The same, and what `work` asks at once is sent together with the beginning. It may be called once more, if it has
-     * not `begun`.
-     */
+    /** Like `begin`, but sends the first statements of `work` together with BEGIN. `work` may be called again if it has not `begun`. */
     beginAhead: <T>(work: Work<T>) => begin(transactAhead, work),
     load: () => ({ inUse: pool.inside, waiting: waiting.size }),
   };

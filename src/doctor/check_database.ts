@@ -144,7 +144,7 @@ export async function* checkKeyOfDatabase(sql: Sql, key: Uint8Array | undefined)
 
 const LATE_SECONDS = 600;
 
-/** Checks what waits for background work. */
+/** Checks pending background work. */
 export async function* checkQueues(sql: Sql): AsyncGenerator<Finding> {
   const area = findingsOf("server");
   const { quiet, eventAge, uncountedAge, deliveryAge, runners, deliveries } = await selectGauges(sql);

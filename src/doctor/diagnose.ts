@@ -23,7 +23,7 @@ import { checkBucket, checkOutbound, checkRunningServer } from "./check_outbound
 import { type Finding, findingsOf } from "./finding.ts";
 
 /**
- * Connections of a server beside its two pools: 2 for fast reads of the API, 1 each for keys and pages, the listener, 5 of the upload
+ * Connections of a server besides its two pools: 2 for fast reads of the API, 1 each for keys and pages, the listener, 5 of the upload
  * thread, 2 that replace silent ones, 1 that holds the built-in PostgreSQL, 4 for exports, and 9 for commands.
  */
 const OTHER_CONNECTIONS = 26;

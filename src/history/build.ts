@@ -24,7 +24,7 @@ export type PastBuild = {
 export type FileProblem = { name: string; message: string };
 
 export type PastBuilds = {
-  /** In chronological order. */
+  /** Builds in chronological order. */
   builds: PastBuild[];
   /** Files that cannot be imported, with the reasons. */
   problems: FileProblem[];

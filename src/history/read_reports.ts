@@ -6,11 +6,11 @@ import type { Report } from "../reports/report.ts";
 import { type FileProblem, type PastBuild, type PastBuilds, toChronological, toKey } from "./build.ts";
 import { type HistoryFile, listFiles } from "./files.ts";
 
-/** Where the date of a build may come from. */
+/** Possible sources of the date of a build. */
 export type DateSource = "report" | "name" | "mtime";
 
 export type FolderOptions = {
-  /** In order of preference. */
+  /** Sources of dates in order of preference. */
   dates: readonly DateSource[];
   /** The offset of times that state none, in minutes ahead of UTC. */
   offsetMinutes: number;
@@ -19,7 +19,7 @@ export type FolderOptions = {
   format: string | undefined;
 };
 
-/** What a server decompresses at most with its usual limits. */
+/** Maximum size that a server decompresses with its default limits. */
 const MAX_INFLATED_BYTES = 128 * 2 ** 20;
 
 /** Other files, such as screenshots, cannot be reports. */

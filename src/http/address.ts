@@ -1,4 +1,4 @@
-/** Which client a request comes from, looking through the proxies that the configuration names. */
+/** Determines the client address of a request behind the proxies that the configuration names. */
 
 import { BlockList, isIP } from "node:net";
 

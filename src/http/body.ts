@@ -5,11 +5,11 @@ import { fail, Problem } from "./problem.ts";
 /** A body that drips in for longer holds its memory for nothing. */
 const MAX_SECONDS = 600;
 const CLOSE = { Connection: "close" };
-/** A large body is kept in blocks: nothing is copied when it grows, and no memory is taken for what has not come. */
-const BLOCK = 1_048_576;
+/** Size of the blocks of a large body: nothing is copied when it grows, and no memory is taken before data arrives. */
+const BLOCK_BYTES = 1_048_576;
 /** The initial buffer of a body of unknown length. */
-const FIRST = 65_536;
-const FIRST_GRADUAL = 2_048;
+const FIRST_BYTES = 65_536;
+const FIRST_GRADUAL_BYTES = 2_048;
 
 /** Limits of receiving one body. */
 type ReceiveLimits = {
@@ -38,14 +38,14 @@ export type BodyFilter = {
 export type BodyLimits = ReceiveLimits & { maxInflatedBytes: number };
 export type Encoding = "gzip" | "zstd";
 export type Bytes = Uint8Array<ArrayBuffer>;
-/** Takes so many bytes more; a promise where they have to be waited for. */
+/** Reserves further bytes; returns a promise if it has to wait for them. */
 export type Grow = (bytes: number) => Promise<void> | undefined;
 
 const sizeOf = (bytes: number) =>
   bytes < 1_048_576 ? `${Math.floor(bytes / 1_024)} KiB` : `${Number((bytes / 1_048_576).toPrecision(3))} MiB`;
 const timeOf = (seconds: number) => (seconds > 120 ? `${Math.round(seconds / 60)} minutes` : `${seconds} seconds`);
 
-/** The rest of a body that is a little too large is drained: who is cut off while sending sees no answer. */
+/** Drains the rest of a body that is a little too large, because a client that is disconnected while it sends does not see the answer. */
 function tooLarge(max: number, close: boolean, variables: (string | undefined)[], what = ""): never {
   const names = variables.filter((name) => name !== undefined).join(" and ");
   const source = names && ` (${names} of the server)`;
@@ -59,8 +59,8 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<By
 }
 
 /**
- * A body as it was sent, in blocks, without undoing its encoding. Fails with VALIDATION_ERROR on a body that is too large,
- * takes too long, breaks off, or has an encoding that we do not know.
+ * Receives a body as it was sent, in blocks, without decompressing it. Fails with VALIDATION_ERROR if it is too large, takes too long,
+ * breaks off, or has an unknown encoding.
  */
 export async function receiveBody(
   request: Request,
@@ -73,9 +73,9 @@ export async function receiveBody(
   const filter = name === "identity" || name === "" ? given : undefined;
   const maxDeclared = max + (filter?.maxTakenBytes ?? 0);
   if (declared > maxDeclared) tooLarge(maxDeclared, declared > 4 * maxDeclared, [variable, filter?.variable]);
-  // A body that may have to be given up is read as a stream, which can be cancelled.
-  const isSmall = declared > 0 && declared <= FIRST && !signal;
-  // To ask for the stream of a small body would make one.
+  // A body that may be evicted is read as a stream, which can be cancelled.
+  const isSmall = declared > 0 && declared <= FIRST_BYTES && !signal;
+  // Accessing `request.body` would create a stream, which a small body does not need.
   if (!isSmall && !request.body) return { blocks: [], encoding: null };
   const encoding = encodingOf(name);
 
@@ -106,7 +106,7 @@ function undecodable(encoding: Encoding): never {
 const tookTooLong = (seconds: number) =>
   new Problem("VALIDATION_ERROR", `The body took longer than ${timeOf(seconds)}`, CLOSE);
 
-/** A small body of known length: reading a stream would cost several times what the rest of its request does. */
+/** Receives a small body of known length: reading a stream would cost several times the rest of its request. */
 async function receiveAtOnce(request: Request, declared: number, grow: Grow, maxSeconds: number): Promise<Bytes[]> {
   const room = grow(declared);
   if (room) await room;
@@ -123,7 +123,7 @@ async function filterAll(filter: BodyFilter, blocks: readonly Bytes[]): Promise<
   const kept: Bytes[] = [];
   for (const block of blocks) kept.push(...(await filter.push(block)));
   kept.push(...(await filter.end()));
-  // They are parts of one buffer, and a block has a buffer of its own.
+  // The chunks share one buffer, but a block needs a buffer of its own.
   return [new Uint8Array(Buffer.concat(kept))];
 }
 
@@ -135,7 +135,7 @@ type Collecting = Required<Omit<ReceiveLimits, "maxBytes" | "variable" | "signal
   declared: number;
 };
 
-/** What a filter keeps of the chunks of a body. */
+/** Yields the chunks of a body that a filter keeps. */
 async function* keptOf(
   chunks: AsyncIterable<Bytes>,
   filter: BodyFilter,
@@ -152,9 +152,9 @@ async function* keptOf(
 }
 
 /**
- * Passes the chunks of a body, decompressed, to `write`, which is waited for. Fails with VALIDATION_ERROR on a body that is more than
- * twice as large as `maxBytes`, takes too long, breaks off, or has an encoding that we do not know. A little more than `maxBytes` is
- * passed as well: who is cut off while sending sees no answer.
+ * Passes the decompressed chunks of a body to `write`, one at a time. Fails with VALIDATION_ERROR if the body is more than twice as large
+ * as `maxBytes`, takes too long, breaks off, or has an unknown encoding. A little more than `maxBytes` is read as well, because a client
+ * that is disconnected while it sends does not see the answer.
  */
 export async function streamBody(
   request: Request,
@@ -189,7 +189,7 @@ async function* chunksOf(
   let reason: unknown;
   const giveUp = (why: unknown) => {
     reason ??= why;
-    // A pending read resolves with that: also where nothing comes any more.
+    // Cancelling resolves a pending read, even if no more data arrives.
     reader.cancel().catch(() => {});
   };
   const timer = setTimeout(() => giveUp(tookTooLong(maxSeconds)), maxSeconds * 1_000);
@@ -215,9 +215,9 @@ async function* chunksOf(
 async function collect(stream: ReadableStream<Bytes>, limits: Collecting): Promise<Bytes[]> {
   const { max, grow, declared, filter } = limits;
   const blocks: Bytes[] = [];
-  // A body that may have to be given up takes no memory before it arrives.
+  // A body that may be evicted takes no memory before it arrives.
   const isGradual = limits.signal !== undefined;
-  const first = declared > BLOCK || isGradual || filter ? 0 : declared || FIRST;
+  const first = declared > BLOCK_BYTES || isGradual || filter ? 0 : declared || FIRST_BYTES;
   let last: Bytes = new Uint8Array(first);
   let size = 0;
   let used = 0;
@@ -228,9 +228,10 @@ async function collect(stream: ReadableStream<Bytes>, limits: Collecting): Promi
     if (size > max) tooLarge(max, true, [limits.variable]);
     const room = grow(chunk.byteLength);
     if (room) await room;
-    // What has come already would be read in one turn: others would wait for that, with large bodies a tenth of a second.
+    // Yields to other requests: chunks that have already arrived would be read in one turn, which takes a tenth of a second for large
+    // bodies.
     unbroken += chunk.byteLength;
-    if (unbroken > BLOCK) {
+    if (unbroken > BLOCK_BYTES) {
       unbroken = 0;
       await new Promise(setImmediate);
     }
@@ -238,7 +239,7 @@ async function collect(stream: ReadableStream<Bytes>, limits: Collecting): Promi
       if (used === last.byteLength) {
         if (used > 0) blocks.push(last);
         const rest = size - at;
-        const block = isGradual ? Math.min(BLOCK, Math.max(FIRST_GRADUAL, size)) : BLOCK;
+        const block = isGradual ? Math.min(BLOCK_BYTES, Math.max(FIRST_GRADUAL_BYTES, size)) : BLOCK_BYTES;
         last = new Uint8Array(Math.max(chunk.byteLength - at, Math.min(block, declared - rest || block)));
         used = 0;
       }
@@ -268,7 +269,10 @@ export function join(blocks: readonly Bytes[]): Bytes {
   return whole;
 }
 
-/** Fails with VALIDATION_ERROR on what is not whole and valid, or larger than `max`, which the operator sets with `variable`. */
+/**
+ * Decompresses a body. Fails with VALIDATION_ERROR if it is incomplete or invalid, or larger than `max`, which the operator sets with
+ * `variable`.
+ */
 export async function inflate(
   blocks: readonly Bytes[],
   encoding: Encoding,
@@ -286,7 +290,7 @@ export async function inflateSmall(
 ): Promise<Bytes | undefined> {
   const inflated = new Blob([...blocks]).stream().pipeThrough(new DecompressionStream(encoding as never));
   // Pages that nothing is written to take no memory.
-  let whole = new Uint8Array(Math.min(max, max > BLOCK ? max : FIRST));
+  let whole = new Uint8Array(Math.min(max, max > BLOCK_BYTES ? max : FIRST_BYTES));
   let size = 0;
   try {
     for await (const chunk of inflated as ReadableStream<Bytes>) {

@@ -1,4 +1,4 @@
-/** Reads which part of a file a request asks for. */
+/** Reads the range of a file that a request asks for. */
 
 /** The headers of a request that ask for a part of a file. */
 export type RangeHeaders = { range: string | null; ifRange: string | null };
@@ -9,8 +9,8 @@ export const readRangeHeaders = ({ headers }: Request): RangeHeaders => ({
 });
 
 /**
- * Returns the positions of the first and the last byte; undefined for the whole file: nothing else is asked for, or several
- * parts, or none that there is, or a part of another version.
+ * Returns the positions of the first and the last byte. Undefined for the whole file: without a range, with several ranges, with an
+ * unsatisfiable one, or with a range of another version.
  */
 export function parseByteRange(
   { range, ifRange }: RangeHeaders,

@@ -1,13 +1,16 @@
 /** Cookies that only this server reads: not scripts, not other sites, and no unencrypted connection where there is TLS. */
 
 export type Cookie = {
-  /** With the prefix that keeps other hosts and unencrypted pages from setting it, where there is TLS. */
+  /** The name, with TLS including the prefix that prevents other hosts and unencrypted pages from setting it. */
   name: string;
-  /** The value in a Cookie header; undefined where there is none, or several, one of which somebody else has set. */
+  /** Returns the value in a Cookie header. Undefined if there is none, or if there are several, of which another site has set one. */
   read(header: string | null): string | undefined;
-  /** For Set-Cookie. The value must be of characters that cookies may hold; `seconds` undefined: until the browser ends. */
+  /**
+   * Returns a value for Set-Cookie. `value` must only contain characters that cookies allow; without `seconds` it lasts as long as the
+   * browser session.
+   */
   write(value: string, seconds?: number): string;
-  /** For Set-Cookie: it is gone. */
+  /** Returns a value for Set-Cookie that deletes the cookie. */
   clear(): string;
 };
 

@@ -2,7 +2,7 @@
 
 /** Spreadsheets run a cell that begins with one of these as a formula, also the wide forms of the signs. */
 const BEGINS_FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
-/** Where a semicolon or a tab separates cells although it stands in quotes, what comes behind it is a cell as well. */
+/** A formula after a semicolon or tab inside quotes: programs that separate cells there ignore the quotes. */
 const FORMULAS_BEHIND = /([;\t][ "]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 /** A semicolon and a tab separate cells in some countries and programs. */
 const NEEDS_QUOTES = /[",;\t\r\n]|^\s|\s$/;

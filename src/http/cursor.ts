@@ -2,15 +2,15 @@
 
 import { fail } from "./problem.ts";
 
-/** 96 bits: nobody guesses one within the rate limit. */
+/** 96 bits, which cannot be guessed within the rate limit. */
 const MAC_LENGTH = 16;
 const MAX_LENGTH = 2_000;
 
 const refuse = (): never => fail("VALIDATION_ERROR", `Cannot read "cursor": expected a cursor that this list returned`);
 
 /**
- * `secret` is shared by every server of one database. `list` names the list and all its filters: a cursor of another
- * project, list or filter is refused with the same words as a damaged one.
+ * All servers of one database share `secret`. `list` names the list and all its filters: a cursor of another project, list or filter is
+ * refused with the same message as a damaged one.
  */
 export function createCursors(secret: Uint8Array) {
   const keyed = new Bun.CryptoHasher("sha256", secret);

@@ -6,7 +6,7 @@ export class DeadlineError extends Error {
   override name = "DeadlineError";
 }
 
-/** A ring through all that run, and its head: a Set, being old, would make the collector look at every young entry. */
+/** A ring of all running entries, and its head: for an old Set, the garbage collector would have to visit every young entry. */
 type Entry = { until: number; expire: () => void; before: Entry; after: Entry };
 
 export function createDeadlines(monotonic: () => number = () => performance.now()) {
@@ -33,7 +33,7 @@ export function createDeadlines(monotonic: () => number = () => performance.now(
       clock ??= setInterval(tick, TICK_MS);
       return new Promise<T>((resolve, reject) => {
         const until = monotonic() + seconds * 1000;
-        // Before it is entered: what throws at once rejects, and there is nothing to wait for.
+        // Calls `work` before the deadline is registered: if it throws at once, there is nothing to wait for.
         const working = work();
         const entry: Entry = {
           until,

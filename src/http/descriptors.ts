@@ -2,14 +2,14 @@
 
 import { closeSync, openSync } from "node:fs";
 
-/** How many the process may have: Bun raises it to the hard limit when it starts. `undefined` where there is none. */
+/** Returns the maximum number of file descriptors of the process, which Bun raises to the hard limit at startup; undefined if unlimited. */
 export function descriptorLimit(): number | undefined {
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
   const soft = userLimits?.open_files?.soft;
   return typeof soft === "number" ? soft : undefined;
 }
 
-/** The number of the new descriptor: always the lowest one that is free. `undefined` when there is none. */
+/** Opens a descriptor and returns its number, the lowest free one; `undefined` if there is none. */
 function open(): number | undefined {
   try {
     return openSync("/dev/null", "r");
@@ -20,7 +20,7 @@ function open(): number | undefined {
   }
 }
 
-/** Whether so many could be opened now. */
+/** Whether `count` descriptors could be opened now. */
 export function areFree(count: number): boolean {
   const opened: number[] = [];
   while (opened.length < count) {

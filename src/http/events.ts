@@ -1,6 +1,6 @@
 /** Streams of Server-Sent Events: how they are written, how many there are, and how they end. */
 
-/** `id` is what a client that comes back says in Last-Event-ID; without `event` it is only noted. */
+/** `id` is sent back in Last-Event-ID by a client that reconnects; without `event` only the id is stored. */
 export type ServerSentEvent = { id?: string; event: string; data: unknown };
 
 export const toEventText = ({ id, event, data }: ServerSentEvent): string =>
@@ -9,7 +9,7 @@ export const toEventText = ({ id, event, data }: ServerSentEvent): string =>
 /** Keeps the connection: proxies, and Bun, close it after a minute of silence. `id` is how far the stream has come. */
 export const toKeepAlive = (id?: string): string => `:\n${id === undefined ? "" : `id: ${id}\n`}\n`;
 
-/** Why a stream is to end: the server stops, its key was revoked, or nobody is there any more. */
+/** The reason why a stream ends: the server stops, its key was revoked, or its client is gone. */
 export type Ending = "stopping" | "revoked" | "gone";
 
 export type StreamControl = {
@@ -26,9 +26,9 @@ export type Writer = (control: StreamControl) => AsyncGenerator<string, void>;
 export type StreamOwner = { session?: string; key?: string; address?: string; project: string };
 
 /**
- * How many streams there may be at a time. The limits of one viewer come first and are smaller than that of a project, so
- * that nobody takes all streams of a project alone. `address` is wide, because an office, or a proxy that TRUST_PROXY does
- * not name, has many people behind one address.
+ * Maximum number of concurrent streams. The limits of one viewer are checked first and are smaller than that of a project, so that no one
+ * takes all streams of a project. `address` is large, because an office, or a proxy that TRUST_PROXY does not name, has many people behind
+ * one address.
  */
 export const STREAM_LIMITS = { session: 8, key: 40, address: 40, project: 50, server: 500 };
 export type StreamLimits = typeof STREAM_LIMITS;
@@ -66,9 +66,9 @@ export function createEventStreams(options: Partial<StreamLimits> = {}) {
     refusal,
 
     /**
-     * The body of a response: nothing begins before it is read, and no more is written than the connection takes. A
-     * client that takes nothing for a minute is closed by the server. `hurry` shall make that a second. Where there is no
-     * room any more by the time that it begins, the stream is empty. `onUnread` is called if `write` will not be.
+     * The body of a response, which begins when it is read and writes no more than the connection takes. A client that reads nothing for a
+     * minute is disconnected. `hurry` reduces that to a second. If there is no free slot when it begins, the stream is empty. `onUnread` is
+     * called if `write` will not be.
      */
     open(
       owner: StreamOwner,
@@ -104,7 +104,7 @@ export function createEventStreams(options: Partial<StreamLimits> = {}) {
       return new ReadableStream<Uint8Array>(
         {
           async pull(controller) {
-            // Several may have been told that there is room for one.
+            // Several streams may have seen the same free slot.
             if (!source && !closed && refusal(owner) !== undefined) {
               onUnread();
               return controller.close();
@@ -129,7 +129,7 @@ export function createEventStreams(options: Partial<StreamLimits> = {}) {
       );
     },
 
-    /** Ends all, and what comes later at once, for the drain. */
+    /** Ends all streams, and later ones at once, for the drain. */
     close(): void {
       closed = true;
       for (const cut of cuts) cut("stopping");

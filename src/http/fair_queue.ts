@@ -1,6 +1,6 @@
-/** A line that is fair among keys: who has many in it waits behind its own, and not before the others. */
+/** A queue that is fair among keys: the items of a key only wait for each other, and do not delay those of other keys. */
 
-/** Keys take turns; what waits under one key goes in the order in which it came. */
+/** Creates a queue in which keys take turns; items of one key are in order. */
 export function createFairQueue<Item>() {
   // A Map keeps the order of insertion: its first key is the next one.
   const lines = new Map<string, Item[]>();

@@ -1,21 +1,21 @@
-/** The memory that the forms of pages may take, all together: those of strangers and those of people who are signed in. */
+/** The memory budget of all forms of pages, separate for visitors and for people who are signed in. */
 
 const KIBIBYTE = 1_024;
 const MEBIBYTE = 1_048_576;
 
-/** How large a form may be, how long it may take to arrive, and how many bytes all of its kind may hold. */
+/** Limits for one kind of forms: size of a form, time to arrive, and bytes of all forms being received. */
 export type FormLimits = {
   maxBytes: number;
   maxSeconds: number;
-  /** For all forms of the kind that are being received. */
+  /** Maximum bytes of all forms of the kind that are being received. */
   totalBytes: number;
   /** The part of `totalBytes` that one sender may hold. */
   share: number;
 };
 
 /**
- * A log-in is some 300 bytes and arrives at once. The largest form of somebody who is signed in is a text of 65,536
- * characters, or a .env file, and each of their characters may take nine bytes as it is sent.
+ * A sign-in form has some 300 bytes and arrives at once. The largest form for signed-in people is a text of 65,536 characters, or a .env
+ * file, in which each character may take nine bytes when encoded.
  */
 export const FORM_LIMITS = {
   public: { maxBytes: 32 * KIBIBYTE, maxSeconds: 15, totalBytes: 16 * MEBIBYTE, share: 1 / 2 },
@@ -71,14 +71,14 @@ function createRoom({ totalBytes, share }: FormLimits) {
 }
 
 /**
- * If the budget is exceeded, the form that has been arriving for the longest time is refused at once: a form that a
- * person sends arrives within moments, and one that drips does not. Nobody waits.
+ * If the budget is exceeded, the form that has been arriving for the longest time is refused: a form sent by a person arrives within
+ * moments, a slow attack does not. Requests never wait.
  */
 export function createFormBudget(limits: Record<FormKind, FormLimits> = FORM_LIMITS) {
   const rooms = { public: createRoom(limits.public), signedIn: createRoom(limits.signedIn) };
   return {
     limits,
-    /** `sender` is the block of addresses, or the account, that the form comes from; `bytes` at most what it may hold. */
+    /** `sender` is the block of addresses, or the account, that the form comes from; `bytes` is its maximum size. */
     open: (kind: FormKind, sender: string, bytes: number): FormHold =>
       rooms[kind].open(sender, Math.min(Math.max(bytes, 1), limits[kind].maxBytes)),
     /** Bytes, now. */

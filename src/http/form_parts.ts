@@ -3,7 +3,7 @@
 import type { Bytes } from "./body.ts";
 import { fail } from "./problem.ts";
 
-/** What a part says of itself. */
+/** The headers of a part. */
 export type PartHeaders = { filename: string; contentType: string | null };
 
 /** Takes the content of one part. */
@@ -12,7 +12,7 @@ type PartWriter = { write(chunk: Uint8Array): Promise<void>; close(): Promise<vo
 type PartSeparator = {
   /** Returns the bytes of the form that are kept. */
   push(chunk: Bytes): Promise<Bytes[]>;
-  /** To be called after the last chunk. */
+  /** Call this after the last chunk. */
   end(): Promise<Bytes[]>;
 };
 
@@ -44,8 +44,8 @@ function readHeaders(text: string, field: string): PartHeaders | undefined {
 }
 
 /**
- * Cuts the files of one field out of a form. What is kept is the same form without them. Their content goes to the writer
- * that `open` returns, and the next chunk is not read before it has been written.
+ * Extracts the files of one field from a form and keeps the form without them. Their content goes to the writer that `open` returns; the
+ * next chunk is read only after it has been written.
  */
 export function separateParts(
   boundary: string,

@@ -1,4 +1,4 @@
-/** Whether a form was sent from a page of ours: by where it says that it comes from, and by a token that the page held. */
+/** Verifies that a form was sent from one of our pages: by the origin of the request, and by a token in the page. */
 
 import { hkdfSync, timingSafeEqual } from "node:crypto";
 
@@ -9,14 +9,13 @@ const TOKEN = /^[\w-]{64}$/;
 const TYPES = ["application/x-www-form-urlencoded", "multipart/form-data", "application/json"];
 
 function originOf(url: string): string | undefined {
-  // "null" is the origin of sandboxed frames and data: pages, which anybody can make.
+  // "null" is the origin of sandboxed frames and data: pages, which anyone can create.
   return URL.canParse(url) && /^https?:/i.test(url) ? new URL(url).origin : undefined;
 }
 
 /**
- * `secret` is shared by every server of one database. A token is bound to what the browser shows with it: a session, or
- * a cookie where there is no session yet. Bun.CSRF is not used: its tokens end with a page that was left open for a day,
- * and it throws on an empty one.
+ * All servers of one database share `secret`. A token is bound to a value of the browser: a session, or a cookie before there is a session.
+ * Bun.CSRF is not used, because its tokens expire on a page that was open for a day, and it throws on an empty one.
  */
 export function createForms({ secret, publicUrl }: { secret: Uint8Array; publicUrl: string }) {
   const key = new Uint8Array(hkdfSync("sha256", secret, "", "assay forms v1", 32));
@@ -25,12 +24,12 @@ export function createForms({ secret, publicUrl }: { secret: Uint8Array; publicU
   const isSecure = /^https:/i.test(publicUrl);
   const sign = (nonce: Uint8Array, binding: string) => keyed.copy().update(nonce).update(binding).digest();
 
-  /** Without TLS a server is often reached under several names; each is its own. */
+  /** A server without TLS is often reached under several names; each is its own origin. */
   const isOurs = (origin: string | undefined, host: string | null) =>
     origin !== undefined && (origin === own || (!isSecure && host !== null && origin === originOf(`http://${host}`)));
 
   return {
-    /** A new text each time, so that a compressed page does not tell it bit by bit. */
+    /** The text differs each time, so that the size of compressed pages does not reveal it bit by bit. */
     token(binding: string): string {
       const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
       return Buffer.concat([nonce, sign(nonce, binding)]).toString("base64url");
@@ -43,7 +42,7 @@ export function createForms({ secret, publicUrl }: { secret: Uint8Array; publicU
       return bytes.length === NONCE_BYTES + MAC_BYTES && timingSafeEqual(bytes.subarray(NONCE_BYTES), expected);
     },
 
-    /** Where the request comes from, and as what it was sent. */
+    /** Whether the request comes from one of our pages and has the type of a form. */
     isFromOurPage({ headers }: Pick<Request, "headers">): boolean {
       const type = (headers.get("content-type") ?? "").split(";")[0]!.trim().toLowerCase();
       const origin = headers.get("origin");

@@ -11,16 +11,16 @@ export class Html {
   }
 }
 
-/** Everything that an element may contain; null, undefined, false and true are nothing. */
+/** The contents of an element; null, undefined, false and true are empty. */
 export type Piece = Html | string | number | boolean | null | undefined | readonly Piece[];
 
-/** A path of ours, from the root of the server. */
+/** A path of this server, from its root. */
 export type Path = `/${string}`;
 
 /** The addresses that a link, a form or an image may have: the type refuses `javascript:` and every other scheme. */
 export type Href = Path | `../${string}` | `#${string}` | `?${string}` | `http://${string}` | `https://${string}`;
 
-/** Text of users may reorder or hide what stands beside it, so control characters are shown as escape sequences. */
+/** Control characters are shown as escape sequences, because text of users could reorder or hide the text beside it. */
 const INVISIBLE = /[\u202a-\u202e\u2066-\u2069\u200e\u200f\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
 const toCode = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
@@ -39,9 +39,9 @@ export function render(piece: Piece): string {
   return typeof piece === "number" ? String(piece) : "";
 }
 
-/** Only for markup of our own: the text is not escaped. */
+/** Inserts our own markup without escaping. */
 export const raw = (text: string): Html => new Html(text);
 
-/** Returns an address that somebody else has given if it is safe as a link: only http and https are. */
+/** Returns an untrusted address if it is safe as a link: only http and https are. */
 export const safeUrl = (url: string | null | undefined): Href | undefined =>
   url && /^https?:\/\//i.test(url) && URL.canParse(url) ? (url as Href) : undefined;

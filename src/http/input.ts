@@ -16,7 +16,7 @@ function quote(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(short) : short;
 }
 
-/** Without quotes when it is a plain name; never longer than a line. */
+/** Quotes a field name of at most 200 characters. */
 const nameOf = (path: string) => JSON.stringify(path.slice(0, 200).toWellFormed());
 
 /** Returns the value as it was sent: the issue itself may contain the transformed value. */
@@ -58,7 +58,7 @@ function isFlat(input: unknown): boolean {
   return true;
 }
 
-/** An object or a list within an input, and the way to it, which is only written out for a message. */
+/** An object or a list within an input, and its path, which is only formatted for messages. */
 type Inner = { value: object; name: string; within: Inner | undefined };
 
 function pathOf({ name, within }: Inner): string {
@@ -92,8 +92,8 @@ function hiddenFields(input: unknown, max: number): string[] {
 }
 
 /**
- * Fails with VALIDATION_ERROR and one message that names every bad field, the first twenty, and quotes what it holds unless
- * that may be secret. `at` is where the input stands in the body.
+ * Fails with VALIDATION_ERROR and one message that names every invalid field, at most twenty, and quotes its value unless it may be secret.
+ * `at` is the path of the input in the body.
  */
 export function check<Schema extends v.GenericSchema>(
   schema: Schema,
@@ -128,7 +128,7 @@ function decode(text: string, plus: boolean): string {
   return spaced.includes("%") ? decodeURIComponent(spaced) : spaced;
 }
 
-/** The largest form of ours has some hundred fields. */
+/** Our largest form has some hundred fields. */
 const MAX_PARAMETERS = 1_000;
 
 /**
@@ -162,7 +162,7 @@ export function parseQuery(search: string, mayRepeat: (name: string) => boolean 
     try {
       name = decode(name, true);
       const value = equals === -1 ? "" : decode(pair.slice(equals + 1), true);
-      // No text of ours may hold it, and what does not look at a text first would meet it in the database.
+      // Texts must not contain NUL, which would otherwise only fail in the database.
       if (name.includes("\0") || value.includes("\0"))
         fail("VALIDATION_ERROR", `Cannot read ${nameOf(name)}: expected a text without NUL`);
       addParameter(query, name, value, mayRepeat);

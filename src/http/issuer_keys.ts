@@ -14,9 +14,9 @@ type IssuerKeysOptions = {
 };
 
 const CACHED_MS = 60 * 60_000;
-/** For a token with an unknown key the keys are read again, but not sooner than this after the last time. */
+/** Minimum time between readings of the keys, which a token with an unknown key causes. */
 const REREAD_MS = 60_000;
-/** A failure is kept, so that requests do not queue for an issuer that is away. */
+/** Time for which a failure is cached, so that requests do not queue for an unavailable issuer. */
 const FAILURE_MS = 10_000;
 const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 262_144;
@@ -26,7 +26,7 @@ type Entry = {
   readAt: number;
   keySet: Promise<unknown>;
   hasFailed: boolean;
-  /** When the keys were last asked for, successfully or not. */
+  /** When the keys were last requested, successfully or not. */
   askedAt: number;
   /** Unless it has failed. Until it is done `keySet` remains in use. */
   rereading: Promise<unknown> | undefined;
@@ -76,8 +76,8 @@ export function createIssuerKeys({ outbound, monotonic = () => performance.now()
     },
 
     /**
-     * Returns a newer one than `outdated`, which does not have the key of a token. Asks the issuer once a minute; undefined if
-     * there is none. Throws IssuerError.
+     * Returns newer keys than `outdated`, which lack the key of a token. Requests them at most once a minute; undefined if there are none.
+     * Throws IssuerError.
      */
     async readNewer(issuer: string, outdated: unknown): Promise<unknown> {
       const known = entries.get(issuer) ?? keep(issuer, request(issuer));

@@ -11,7 +11,7 @@ const SHAPES = new Set(["line", "path", "rect"]);
 type Value = string | number | boolean | null | undefined;
 type Properties = Record<string, Value> & { children?: Piece };
 
-/** An attribute that is undefined, null or false is left out, as is an empty class; true is its name alone. */
+/** Formats an attribute. One that is undefined, null or false is omitted, as is an empty class; true is written as its name alone. */
 function attribute(name: string, value: Value): string {
   if (value === undefined || value === null || value === false || (value === "" && name === "class")) return "";
   if (value === true) return ` ${name}`;

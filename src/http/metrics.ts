@@ -33,8 +33,8 @@ export function writeExposition(families: readonly MetricFamily[]): string {
       ({ suffix, labels, value }) => `${name}${suffix}${writeLabels(labels)} ${writeValue(value)}`,
     );
     if (written.length === 0) continue;
-    const told = help.replace(/[\\\n]/g, (character) => ESCAPES[character]!);
-    lines.push(`# HELP ${name} ${told}`, `# TYPE ${name} ${type}`, ...written);
+    const text = help.replace(/[\\\n]/g, (character) => ESCAPES[character]!);
+    lines.push(`# HELP ${name} ${text}`, `# TYPE ${name} ${type}`, ...written);
   }
   return `${lines.join("\n")}\n`;
 }
@@ -46,7 +46,7 @@ const named = ({ name, help }: Named, type: MetricFamily["type"], samples: Metri
   return { name, help, type, samples };
 };
 
-/** A gauge is read when it is asked for. Undefined: there is nothing to tell. */
+/** Reads a gauge when metrics are requested. Undefined: there is no value. */
 export const gauge = (about: Named, read: () => number | undefined | readonly [labels: Labels, value: number][]) =>
   named(about, "gauge", () => {
     const value = read();
@@ -55,11 +55,11 @@ export const gauge = (about: Named, read: () => number | undefined | readonly [l
     return all.map(([labels, value]) => ({ suffix: "", labels, value }));
   });
 
-/** `name` ends with _total. Each combination of labels is there from its first `at` on, from 0. */
+/** `name` ends with _total. Each combination of labels exists from its first `at` on, starting at 0. */
 export function createCounter(about: Named) {
   const cells = new Map<string, { labels: Labels; value: number }>();
   return {
-    /** To be kept where it is counted often. */
+    /** Returns a cell that callers keep if they count often. */
     at(labels: Labels): { value: number } {
       const key = Object.values(labels).join("\0");
       let cell = cells.get(key);
@@ -72,7 +72,7 @@ export function createCounter(about: Named) {
   };
 }
 
-/** `bounds` ascend; what is above the last one counts as well. */
+/** `bounds` ascend; values above the last one count as well. */
 export function createHistogram(about: Named, bounds: readonly number[]) {
   const cells: { labels: Labels; counts: Float64Array; sum: number }[] = [];
   return {
@@ -142,7 +142,7 @@ export function createRequestMetrics(prefix: string) {
 const LAG_EVERY_MS = 500;
 const LAG_WINDOW_MS = 15_000;
 
-/** How late a timer of this process comes; `stop` ends the look. */
+/** Measures the maximum delay of a timer in this process. */
 export function createLoopLag(monotonic: () => number = () => performance.now()) {
   // Two windows, so that a reader who comes every 15 s misses nothing.
   let [current, before] = [0, 0];

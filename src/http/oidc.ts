@@ -3,7 +3,7 @@
 import * as openid from "openid-client";
 import type { Outbound, OutboundAnswer } from "./outbound.ts";
 
-/** The provider refused, is away, or has answered nonsense; `message` is for the log, nothing in it is secret. */
+/** The provider refused, is unavailable, or sent an invalid answer; `message` is for the log and contains no secrets. */
 export class OidcError extends Error {
   override name = "OidcError";
 }
@@ -13,7 +13,7 @@ type OidcOptions = {
   issuer: string;
   clientId: string;
   clientSecret: string;
-  /** Where the provider sends people back to. */
+  /** The address that the provider sends people back to. */
   redirectUri: string;
   /** For hosts that only the provider names. */
   outbound: Outbound;
@@ -48,7 +48,7 @@ export function createOidc(options: OidcOptions) {
   const issuerUrl = new URL(options.issuer);
   let known: { at: number; value: Promise<openid.Configuration> } | undefined;
 
-  /** A host that is not the issuer's is one that somebody else has named: it must be public, or in OUTBOUND_ALLOW. */
+  /** A host other than the issuer's is named by others, so it must be public, or in OUTBOUND_ALLOW. */
   const customFetch: openid.CustomFetch = async (url, { method, headers, body }) => {
     const target = URL.canParse(url) ? new URL(url) : fail("The provider names an invalid address");
     if (target.protocol !== issuerUrl.protocol) fail(`The provider does not use ${issuerUrl.protocol}//`);
@@ -71,7 +71,7 @@ export function createOidc(options: OidcOptions) {
     return new Response(answer.text, { status: answer.status, headers: kept });
   };
 
-  /** As the provider can: most take the secret in a header. */
+  /** Uses the method that the provider supports; most accept the secret in a header. */
   const authentication: openid.ClientAuth = (server, client, body, headers) => {
     const methods = server.token_endpoint_auth_methods_supported;
     const isBasic = methods === undefined || methods.includes("client_secret_basic");
@@ -82,7 +82,7 @@ export function createOidc(options: OidcOptions) {
   async function discover(): Promise<openid.Configuration> {
     const metadata = { [openid.clockSkew]: 0, [openid.clockTolerance]: SKEW_SECONDS };
     const execute = [
-      // The ID token is verified, though it comes from the provider itself.
+      // The ID token is verified although it comes from the provider itself.
       openid.enableNonRepudiationChecks,
       ...(issuerUrl.protocol === "http:" ? [openid.allowInsecureRequests] : []),
     ];
@@ -92,7 +92,7 @@ export function createOidc(options: OidcOptions) {
     });
   }
 
-  /** One question at a time for all who ask meanwhile; a failure is not remembered. */
+  /** Fetches the configuration. Concurrent callers share one request; a failure is not cached. */
   function getConfiguration(): Promise<openid.Configuration> {
     if (known && clock() - known.at < CACHED_MS) return known.value;
     const fresh = { at: clock(), value: discover() };
@@ -104,7 +104,7 @@ export function createOidc(options: OidcOptions) {
   }
 
   return {
-    /** Where the browser goes, and what it must show when it comes back. Throws OidcError. */
+    /** Returns the address for the browser, and the state it must present when it returns. Throws OidcError. */
     begin: () =>
       telling(async (): Promise<{ url: `https://${string}` | `http://${string}`; flow: OidcFlow }> => {
         const configuration = await getConfiguration();
@@ -167,13 +167,13 @@ async function telling<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A word of the standard; what is said beside it may quote what we have sent. */
+/** The error code of the standard. The description beside it may quote data that we have sent. */
 const wordOf = (code: unknown) =>
   String(code ?? "")
     .replace(/[^\w.-]/g, "")
     .slice(0, 60);
 
-/** The library's messages name what is wrong, and no values. */
+/** Messages of the library name the problem, without values. */
 function toOidcError(error: unknown): OidcError {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof OidcError) return cause;

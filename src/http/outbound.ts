@@ -6,7 +6,7 @@ import { createAddressList } from "./address.ts";
 import { describeConnectionFailure, PROXY_REFUSED } from "./connection_failure.ts";
 import { areFree } from "./descriptors.ts";
 
-/** Everything that is not the public internet: IANA's special-purpose registries, and multicast. */
+/** All addresses outside of the public internet: IANA's special-purpose registries, and multicast. */
 const PRIVATE = createAddressList([
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
   ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
@@ -27,9 +27,9 @@ export type OutboundRequest = {
   url: string;
   headers?: Record<string, string>;
   body?: string;
-  /** How much of the answer is read. Default 64 KiB. */
+  /** Maximum bytes of the answer that are read. Default 64 KiB. */
   maxBytes?: number;
-  /** Less than the usual 15 s. */
+  /** A timeout shorter than the default of 15 s. */
   timeoutMs?: number;
 };
 
@@ -54,7 +54,7 @@ export class OutboundError extends Error {
 const TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 65_536;
 /** Bun 1.4.5 ends the process where the thread of its first request finds no file descriptors for itself, some two. */
-const DESCRIPTORS = 8;
+const MIN_FREE_DESCRIPTORS = 8;
 
 /** Exactly these carry an IPv4 address that BlockList sees; ::ffff:0:7f00:1 looks alike and is none. */
 const MAPPED = /^::ffff:(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]{1,4}:[0-9a-f]{1,4})$/i;
@@ -84,12 +84,12 @@ type OutboundOptions = {
   /** Certificates to trust besides the usual ones. */
   ca?: string;
   /**
-   * Where all requests go through: an http or https address, with user and password where the proxy wants them. It may
-   * be private, and is asked for the very address that was checked. Undefined: nowhere, whatever the environment says.
-   * NO_PROXY must not be in the environment, for Bun's fetch would pass by even a proxy that it is given.
+   * The proxy of all requests: an http or https address, with user and password if the proxy requires them. It may be private, and is asked
+   * for the very address that was checked. Undefined: no proxy, whatever the environment says. NO_PROXY must not be set, because Bun's
+   * fetch would bypass even an explicit proxy.
    */
   proxy?: string | undefined;
-  /** Hears which addresses a name had that requests do not go to: whoever gave the name must not learn them. */
+  /** Called with the private addresses of a name. They are only logged, because the user who entered the name must not learn them. */
   onPrivate?: (hostname: string, addresses: readonly string[]) => void;
 };
 
@@ -121,7 +121,7 @@ export function createOutbound({
       const target = new URL(url);
       if (target.protocol !== "https:" && target.protocol !== "http:")
         throw new OutboundError("Only http and https addresses are allowed", true);
-      if (!areFree(DESCRIPTORS)) throw new OutboundError("No file descriptors are left for now", false);
+      if (!areFree(MIN_FREE_DESCRIPTORS)) throw new OutboundError("No file descriptors are left for now", false);
       const patience = Math.min(timeoutMs, usual);
       const signal = AbortSignal.timeout(patience);
       try {
@@ -141,7 +141,7 @@ export function createOutbound({
           // Only false is none: undefined, null and "" leave the choice to HTTP_PROXY, HTTPS_PROXY and ALL_PROXY.
           proxy: proxy ?? false,
         } as RequestInit);
-        // Only a proxy answers so, and its page may tell of it what is nobody's business.
+        // Only a proxy answers like this, and its page may contain details that users must not see.
         if (proxy !== undefined && target.protocol === "http:" && response.status === 407) {
           response.body?.cancel().catch(() => {});
           throw Object.assign(new Error(), { code: PROXY_REFUSED });
@@ -162,7 +162,7 @@ export function createOutbound({
   };
 }
 
-/** A look-up cannot be cancelled, but nobody needs to wait for it. */
+/** A DNS look-up cannot be cancelled, but the caller need not wait for it. */
 async function within<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   signal.addEventListener("abort", () => reject(signal.reason), { once: true });

@@ -1,4 +1,4 @@
-/** Where a link of ours may lead back to: a path of this server, and nowhere else, however it is written. */
+/** Validates paths that our links return to: a path of this server, and nothing else in any notation. */
 
 import type { Path } from "./html.ts";
 

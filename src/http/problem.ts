@@ -34,7 +34,7 @@ export function fail(code: ErrorCode, message: string, headers?: Record<string, 
   throw new Problem(code, message, headers);
 }
 
-/** One text for "does not exist" and "is not yours", so that the two cannot be told apart. */
+/** Uses one text for "does not exist" and "no access", so that clients cannot distinguish them. */
 export function absent(): never {
   fail("NOT_FOUND", "Not found, or this key has no access to it");
 }

@@ -16,15 +16,15 @@ export type Admission = {
 };
 
 /**
- * `monotonic` gives milliseconds that never jump, `wall` Unix milliseconds.
- * A rejected request does not count. A client that is idle for two windows costs no memory.
+ * `monotonic` returns milliseconds that never jump, `wall` Unix milliseconds. A rejected request does not count. A client that is idle for
+ * two windows takes no memory.
  */
 export function createRateLimit(
   limit: number,
   monotonic: () => number = () => performance.now(),
   wall: () => number = Date.now,
 ) {
-  // Two generations: whoever is not seen for a whole window stays in the older one, which is then dropped at once.
+  // Two generations: clients not seen for a whole window remain in the older one, which is then dropped at once.
   let current = new Map<string, Ring>();
   let previous = new Map<string, Ring>();
   let turned = monotonic();
@@ -44,7 +44,7 @@ export function createRateLimit(
     return ring;
   }
 
-  /** Forgets what has left the window; whether there is room for one more. */
+  /** Removes what has left the window; returns whether there is room for one more. */
   function hasRoom(ring: Ring, now: number): boolean {
     while (ring.count > 0 && now - ring.moments[ring.head]! >= WINDOW_MS) {
       ring.head = (ring.head + 1) % ring.moments.length;
@@ -77,12 +77,12 @@ export function createRateLimit(
       return { admitted, limit, remaining: limit - ring.count, reset: reset(oldest + WINDOW_MS - now) };
     },
 
-    /** Gives back the memory of idle clients when nobody asks any more. */
+    /** Releases the memory of idle clients. */
     sweep(): void {
       turn(monotonic());
     },
 
-    /** How many clients are remembered. */
+    /** The number of clients in memory. */
     get size(): number {
       let both = current.size;
       for (const client of previous.keys()) if (!current.has(client)) both++;

@@ -14,10 +14,7 @@ type Node<R> = { statics: Map<string, Node<R>>; parameter: Node<R> | undefined; 
 /** `segments` are the values of the path's parameters in their order, still percent-encoded. */
 export type Found<R> = { route: R; segments: string[] } | { allow: string } | undefined;
 
-/**
- * `find` answers the route, or which methods the path does have, or `undefined` for a path that nobody has.
- * HEAD finds the route of GET.
- */
+/** `find` returns the route, or the methods that the path has, or `undefined` for an unknown path. HEAD finds the route of GET. */
 export function createRouter<R extends { method: Method; path: string }>(routes: readonly R[]) {
   const create = (): Node<R> => ({ statics: new Map(), parameter: undefined, routes: new Map() });
   const root = create();

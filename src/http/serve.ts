@@ -6,19 +6,19 @@ import { segmentPatterns } from "./target.ts";
 export type Connection = {
   address: () => string;
   allowSeconds: (seconds: number) => void;
-  /** The decoded segments of the path as sent; `undefined` where one is empty or there are more than any of ours has. */
+  /** The decoded segments of the path as sent. Undefined if one is empty, or if there are more than any of our paths has. */
   segments: () => Record<string, string> | undefined;
 };
 
 type Handler = { fetch(request: Request, connection: Connection): Promise<Response> };
 
 /**
- * Requests that may be answered in one turn of the event loop. Bun hands over all that a connection has sent at once, and
- * an answer that is ready at once lets it go on with the next: thousands would keep everybody else waiting. It closes a
- * connection that sends another request before it has the answer to the one before.
+ * Maximum number of requests answered in one turn of the event loop. Bun passes on all requests that a connection has sent at once, and an
+ * immediate answer lets it continue with the next: thousands would delay all other clients. It closes a connection that sends another
+ * request before the previous one is answered.
  */
 const MAX_PER_TURN = 32;
-/** How long running requests may take to end once the server stops. */
+/** Maximum time for running requests to finish once the server stops. */
 const DRAIN_MS = 30_000;
 type Segments = Record<string, string>;
 type SentRequest = Request & { params?: Segments };
@@ -46,7 +46,7 @@ class ServerConnection implements Connection {
   }
 }
 
-/** Says what to do where an address cannot be listened on. */
+/** Explains why an address cannot be listened on. */
 function listening<T>(host: string, port: number, listen: () => T): T {
   try {
     return listen();
@@ -73,9 +73,7 @@ function toServerUrl(host: string, port: number): string {
   return `http://${shown}:${port}`;
 }
 
-/**
- * Returns a port that nobody listens on: `port`, or any for 0. Throws when the address cannot be listened on.
- */
+/** Returns a free port: `port`, or any for 0. Throws if the address cannot be listened on. */
 export async function findPort(host: string, port: number): Promise<number> {
   const listener = listening(host, port, () =>
     Bun.serve({ hostname: host, port, reusePort: false, development: false, fetch: () => new Response() }),
@@ -85,7 +83,7 @@ export async function findPort(host: string, port: number): Promise<number> {
   return found;
 }
 
-/** Listens at once; what comes before there is a handler waits for it. Throws when the address cannot be listened on. */
+/** Listens at once; requests before there is a handler wait for it. Throws if the address cannot be listened on. */
 export function startServer({ host, port }: ServerOptions) {
   const { promise: ready, resolve: setReady } = Promise.withResolvers<Handler>();
   let handler: Handler | undefined;
@@ -103,7 +101,7 @@ export function startServer({ host, port }: ServerOptions) {
     Bun.serve({
       hostname: host,
       port,
-      // Outside of development Bun 1.4.5 shares a port with whoever listens on it already; each gets some requests.
+      // Otherwise Bun 1.4.5 shares the port with another process that listens on it; each gets some requests.
       reusePort: false,
       development: false,
       idleTimeout: 60,
@@ -118,13 +116,13 @@ export function startServer({ host, port }: ServerOptions) {
   return {
     url: toServerUrl(host, listener.port!),
 
-    /** From now on requests are answered; what has waited is, too. */
+    /** Sets the handler; requests that were waiting are answered too. */
     answerWith(given: Handler): void {
       handler = given;
       setReady(given);
     },
 
-    /** Takes no new connections, lets running requests end, and closes what is left. */
+    /** Accepts no new connections, lets running requests finish, and closes the rest. */
     async stop(): Promise<void> {
       const closed = listener.stop();
       const until = performance.now() + DRAIN_MS;

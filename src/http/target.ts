@@ -3,7 +3,7 @@
 export type RequestTarget = {
   /** Percent-encoded. */
   path: string;
-  /** Without the question mark. */
+  /** The query without the question mark. */
   search: string;
   /** The request's Host header makes no address. */
   badHost: boolean;
@@ -25,8 +25,8 @@ export const MAX_SEGMENTS = 16;
 const NAMES = Array.from({ length: MAX_SEGMENTS }, (_, index) => `segment${index}`);
 
 /**
- * Bun 1.4.5 resolves dot segments (`%2e` is a dot) and backslashes before it shows a URL, but matches its routes against
- * the path as sent: patterns of parameters alone tell the segments of every path that can be one of ours.
+ * Bun 1.4.5 resolves dot segments (`%2e` is a dot) and backslashes before it shows a URL, but matches its routes against the path as sent.
+ * So only patterns of parameters give the segments of a path as sent.
  */
 export const segmentPatterns = (): string[] =>
   NAMES.map((_, last) =>
@@ -35,7 +35,7 @@ export const segmentPatterns = (): string[] =>
       .join(""),
   );
 
-/** Whether `path` is what was sent; `segments` are what a pattern has found there, by its names, decoded. */
+/** Whether `path` is the path as sent; `segments` are those that a pattern has matched, by name, decoded. */
 export function isAsSent(path: string, segments: Record<string, string> | undefined): boolean {
   if (segments === undefined) return false;
   let start = 1;

@@ -19,7 +19,7 @@ const baseName = (name: string) => name.split(/[/\\]/).pop()!.slice(0, 200);
 
 export const isForm = (contentType: string): boolean => /^multipart\//i.test(contentType);
 
-/** By the first bytes: gzip or zstd, which may be small and become large. */
+/** Whether the first bytes are of gzip or zstd, which may expand considerably. */
 export const isPacked = (bytes: Uint8Array): boolean =>
   (bytes[0] === 0x1f && bytes[1] === 0x8b) || (bytes[0] === 0x28 && bytes[1] === 0xb5);
 
@@ -42,7 +42,7 @@ export async function parseUpload(
       if (typeof value !== "string" && name === attachmentField) {
         attachments.push({ path: value.name ?? "", bytes: await value.bytes() });
       } else if (typeof value !== "string") {
-        // There is no name at all where the form gives an empty one.
+        // The name is missing if the form contains an empty one.
         files.push({ name: baseName(value.name ?? "") || name, bytes: await value.bytes() });
       } else {
         addParameter(fields, name, value, mayRepeat);
@@ -86,8 +86,8 @@ const isReplaced = ([name, value]: Part): boolean =>
   name.includes(REPLACEMENT) || (typeof value === "string" && value.includes(REPLACEMENT));
 
 /**
- * A copy with another character for every U+FFFD that was sent as such: all that Bun finds in it stand for bytes that
- * are not UTF-8. It is as long in bytes and begins no other way, so it changes nothing about what stands around it.
+ * Returns a copy in which every literal U+FFFD is another character, so that all that Bun finds in it stand for bytes that are not UTF-8.
+ * It has the same length and structure.
  */
 function withoutReplacements(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const copy = Buffer.from(bytes);

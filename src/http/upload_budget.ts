@@ -1,16 +1,16 @@
-/** The memory that the bodies of uploads may take, all together: who does not fit in waits in turn. */
+/** The memory budget of the bodies of uploads: bodies that do not fit wait in turn. */
 
 import { createFairQueue } from "./fair_queue.ts";
 
 /** Up to this size a body has room of its own, which large ones cannot take: small uploads go on beside them. */
-const SMALL = 1_048_576;
+const MAX_SMALL_BYTES = 1_048_576;
 const SMALL_SHARE = 1 / 8;
 /** The share of the budget for small or large bodies that one key may use, so that a slow client blocks at most half. */
 const KEY_SHARE = 1 / 2;
-/** While others wait, a large body must bring so many bytes in so long, or it gives way. */
+/** While others wait, a large body must bring MIN_BYTES within CHECK_MS, or it is evicted. */
 const MIN_BYTES = 655_360;
 const CHECK_MS = 10_000;
-/** More would hold their connections, and what those have received, for nothing. */
+/** Maximum number of waiting bodies. Further ones would only occupy connections and memory. */
 const MAX_WAITING = 256;
 
 /** A body that has to give way to others. */
@@ -21,13 +21,13 @@ export class OverdrawnError extends Error {
 /** The budget of one body; it must be released in every case. */
 export type Hold = {
   /**
-   * Takes so many bytes more: at once, or when the promise resolves. It rejects when the hold is released meanwhile, and
-   * with OverdrawnError when too many wait, or the body comes so slowly that it keeps others waiting.
+   * Reserves further bytes, at once or when the promise resolves. Rejects if the hold is released meanwhile, and with OverdrawnError if too
+   * many wait, or if the body is so slow that it keeps others waiting.
    */
   grow: (bytes: number) => Promise<void> | undefined;
-  /** Says that so many bytes have come that take no memory. */
+  /** Reports bytes that have arrived and take no memory. */
   passed: (bytes: number) => void;
-  /** All of it is there: it holds what it has until it is released. */
+  /** Reports that the whole body has arrived: it keeps its memory until it is released. */
   arrived: () => void;
   release: () => void;
 };
@@ -36,9 +36,9 @@ type Entry = {
   key: string;
   held: number;
   wanted: number;
-  /** Its size at the last check. */
+  /** The size at the last check. */
   seen: number;
-  /** Bytes since the last look that take no memory. */
+  /** Bytes since the last check that need no memory. */
   passed: number;
   hasArrived: boolean;
   grant: () => void;
@@ -62,7 +62,7 @@ function createRoom(bytes: number) {
   };
 }
 
-const isSmall = (size: number) => size <= SMALL;
+const isSmall = (size: number) => size <= MAX_SMALL_BYTES;
 
 /** The rooms of small and large bodies; a body that outgrows the small ones takes all that it has with it. */
 function createRooms(bytes: number) {
@@ -120,8 +120,8 @@ function createEviction(open: ReadonlySet<Entry>) {
 }
 
 /**
- * Shares `bytes` between all bodies. One of the large ones that wait may go beyond it until it is released: otherwise bodies
- * of which half is there could wait for each other for ever.
+ * Shares `bytes` between all bodies. One waiting large body may exceed the budget until it is released: otherwise bodies that have arrived
+ * by half could wait for each other forever.
  */
 export function createUploadBudget(bytes: number) {
   const rooms = createRooms(bytes);
@@ -132,7 +132,7 @@ export function createUploadBudget(bytes: number) {
   /** The body that may go beyond the limit. */
   let first: Entry | undefined;
 
-  /** Lets everybody in who fits, and the next in turn in any case, as long as nobody else goes beyond the limit. */
+  /** Admits all waiting bodies that fit, and the next in turn in any case, as long as no other one exceeds the limit. */
   function admit(): void {
     const left: Entry[] = [];
     for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
@@ -177,7 +177,7 @@ export function createUploadBudget(bytes: number) {
   }
 
   return {
-    /** `key` is who sends the body. */
+    /** `key` identifies the sender of the body. */
     open(key: string): Hold {
       let state: "open" | "released" | "evicted" = "open";
       const toError = () =>
@@ -213,7 +213,7 @@ export function createUploadBudget(bytes: number) {
     /** Bytes, now. */
     held: rooms.held,
 
-    /** For a caller that does not want to wait for it: what is done every 10 s while somebody waits. */
+    /** Runs the check that otherwise runs every 10 s while bodies wait. */
     look: eviction.check,
   };
 }

@@ -4,7 +4,7 @@ import { isJsonRecord, type JsonRecord } from "./json_rpc.ts";
 
 /** Maximum size of a result as JSON in UTF-8: an assistant pays for every byte. */
 export const MAX_RESULT_BYTES = 20_000;
-/** What the revision of the protocol adds to a result. */
+/** Size of the envelope that the protocol adds to a result. */
 const ENVELOPE_BYTES = 400;
 /** Maximum size of the statement of what was left out. */
 const STATEMENT_BYTES = 600;
@@ -52,8 +52,9 @@ const cutText = (text: string, bytes: number): string =>
   `${text.slice(0, Math.max(MIN_TEXT_LENGTH - 1, text.length - Math.max(bytes, text.length >> 3))).toWellFormed()}…`;
 
 /**
- * Makes the result of a tool from its data. What is too large loses the ends of its longest lists first, then those of its
- * longest texts; `leftOut` of the data says so, with `hint` for how to get the rest. A page that has lost items has no `nextCursor`, which would skip them.
+ * Makes the result of a tool from its data. A result that is too large loses the ends of its longest lists first, then those of its longest
+ * texts; `leftOut` of the data says so, with `hint` for how to get the rest. A page that has lost items has no `nextCursor`, which would
+ * skip them.
  */
 export function fit(given: JsonRecord, leftOut: readonly string[], hint = "ask for fewer at a time"): ToolResult {
   const data = structuredClone(given);

@@ -58,7 +58,7 @@ export const idOf = (value: unknown): RequestId | null =>
     ? (value["id"] as RequestId)
     : null;
 
-/** Whether it answers a request of ours, which we never make. */
+/** Whether it answers a request of the server, which never makes any. */
 export const isResponse = (value: unknown): boolean =>
   isJsonRecord(value) && !("method" in value) && ("result" in value || "error" in value);
 

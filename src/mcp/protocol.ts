@@ -45,7 +45,7 @@ export type McpCaller = {
 export type McpAnswer = { status: number; body: JsonRecord | JsonRecord[] | undefined };
 
 const MAX_BATCH_SIZE = 20;
-/** How long a client may keep the list of tools: it changes with the version of the server. */
+/** How long a client may cache the list of tools, which changes only with the version of the server. */
 const LIST_TTL_MS = 300_000;
 
 const SERVER_INFO = { name: "assay", title: "Assay", version: packageJson.version };
@@ -56,7 +56,7 @@ const INSTRUCTIONS =
 const CAPABILITIES = { tools: {} };
 const NOTHING: McpAnswer = { status: 202, body: undefined };
 
-/** Answers the body of a POST. Throws what is wrong with the request as a whole: a revoked key, a database that is away. */
+/** Answers the body of a POST. Throws errors of the request as a whole: a revoked key, an unavailable database. */
 export async function answerMcp(text: string, header: ReadHeader, caller: McpCaller): Promise<McpAnswer> {
   let given: unknown;
   try {
@@ -73,7 +73,7 @@ export async function answerMcp(text: string, header: ReadHeader, caller: McpCal
   }
 }
 
-/** Messages are answered one after the other: what writes is done in the order in which it was sent. */
+/** Answers messages one after the other, so that writes happen in the order in which they were sent. */
 async function answerBatch(given: readonly unknown[], header: ReadHeader, caller: McpCaller): Promise<McpAnswer> {
   if (!allowsBatch(header)) throw new RpcError("invalidRequest", "This revision of the protocol has no batches");
   if (given.length === 0 || given.length > MAX_BATCH_SIZE)
@@ -115,7 +115,7 @@ async function answerMessage(message: Message, era: Era, caller: McpCaller): Pro
   throw new RpcError("methodNotFound", `Unknown method ${JSON.stringify(method.slice(0, 60))}`, { status });
 }
 
-/** Adds what the stateless revision has in every result. */
+/** Adds the fields that the stateless revision has in every result. */
 const stateless = (result: JsonRecord, isCacheable: boolean): JsonRecord => ({
   resultType: "complete",
   ...(isCacheable ? { ttlMs: LIST_TTL_MS, cacheScope: "private" } : {}),
@@ -172,7 +172,7 @@ async function callTool({ name, arguments: given = {} }: JsonRecord, caller: Mcp
   return await run(tool, given, caller);
 }
 
-/** What the assistant did wrong is a result, which it reads and corrects; what failed otherwise is thrown. */
+/** Returns mistakes of the assistant as results, which it can read and correct; throws other errors. */
 async function run(tool: Tool, given: JsonRecord, { api }: McpCaller): Promise<ToolResult> {
   try {
     const cleaner = createCleaner();

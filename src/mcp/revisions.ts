@@ -84,6 +84,6 @@ function decodeHeader(value: string | null): string | null {
 export const allowsBatch = (header: ReadHeader): boolean =>
   (header(VERSION_HEADER) ?? BATCH_REVISION) === BATCH_REVISION;
 
-/** The revision of a handshake: the one that the client asks for, or the newest that has a handshake. */
+/** Returns the revision of a handshake: the one that the client requests, or the newest that has a handshake. */
 export const negotiate = (requested: unknown): string =>
   HANDSHAKE_REVISIONS.find((revision) => revision === requested) ?? HANDSHAKE_REVISIONS[0];

@@ -1,4 +1,4 @@
-/** What tools show of executions, causes, test cases and bugs: each record with untrusted text below `untrusted`. */
+/** Executions, causes, test cases and bugs in answers of tools: each record has untrusted text below `untrusted`. */
 
 import { ownFrames } from "../rules/stack.ts";
 import { stripAnsi } from "../rules/ansi.ts";
@@ -30,7 +30,7 @@ const showTask = ({ slug, status, passed, failed, skipped, missingShards, reason
   ...(missingShards.length > 0 ? { missingShards } : {}),
 });
 
-/** With its tasks, the red ones first. */
+/** Returns an execution with its tasks, the red ones first. */
 export function showExecution(execution: Execution, cleaner: Cleaner) {
   const { tasks, total: _, machineTimeMs: __, ...rest } = execution;
   const shown = tasks.toSorted(byRed).slice(0, MAX_TASKS);
@@ -55,7 +55,7 @@ export function showExecution(execution: Execution, cleaner: Cleaner) {
   };
 }
 
-/** As a row of a list, with its red tasks. */
+/** Returns an execution as a row of a list, with its red tasks. */
 export function showExecutionRow(execution: Execution, cleaner: Cleaner) {
   const { id, status, verdict, repeatedStatus, passed, failed, skipped, flaky, createdAt, completedAt } = execution;
   const untrusted = execution.untrusted ? { untrusted: true } : {};
@@ -134,7 +134,7 @@ export function showCause(cause: Cause, cleaner: Cleaner) {
   };
 }
 
-/** With its variants, if it has any and the answer of the API contains them. */
+/** Returns a test case with its variants, if the answer of the API has any. */
 export const showTestCase = (
   { tags, variants = [], byTag = [], ...testCase }: TestCase & Partial<TestCaseDetail>,
   cleaner: Cleaner,
@@ -157,7 +157,7 @@ export const showTestCase = (
 
 const ROW_DESCRIPTION_LENGTH = 150;
 
-/** As a row of a list: without most of its description. */
+/** Returns a bug as a row of a list, with a shortened description. */
 export const showBugRow = ({ description, ...bug }: BugReport, cleaner: Cleaner) =>
   showBug({ ...bug, description: cleaner.text(description, ROW_DESCRIPTION_LENGTH) }, cleaner);
 

@@ -1,4 +1,4 @@
-/** Declares a tool: its name, what it takes, and the function that answers it from the API of the project. */
+/** Declares a tool: its name, its input, and the function that answers it from the API of the project. */
 
 import type * as v from "valibot";
 import type { NamedScope } from "../schema/keys.ts";
@@ -24,7 +24,7 @@ type InputSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
 type Declaration<Input extends InputSchema> = {
   name: string;
   title: string;
-  /** For the assistant: what the tool answers and when to call it. */
+  /** The description for the assistant: what the tool answers and when to call it. */
   description: string;
   input: Input;
   /** A tool that changes something needs a key of this scope, or the project's own. */

@@ -8,7 +8,7 @@ import { getFailuresTool, whyIsItRedTool } from "./tools/red.ts";
 import { flakyTestsTool, testHistoryTool } from "./tools/tests.ts";
 import { quarantineTool, rerunFailedTool, triageBugTool } from "./tools/triage.ts";
 
-/** In the order in which an assistant reads them. */
+/** Tools in the order in which an assistant reads them. */
 export const TOOLS: readonly Tool[] = [
   whyIsItRedTool,
   listExecutionsTool,

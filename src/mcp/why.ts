@@ -7,7 +7,7 @@ import type { ListPage } from "../schema/page.ts";
 import type { BranchStateAnswer } from "../schema/state.ts";
 import type { ProjectApi } from "./tool.ts";
 
-/** At most one of them is there; none: the default branch. */
+/** At most one field is set; none: the default branch. */
 export type WhyQuery = {
   branch?: string | undefined;
   pullRequest?: string | undefined;
@@ -24,18 +24,18 @@ export type Why = {
   running: string | null;
 };
 
-/** How many executions are looked through for one that has ended. */
-const LOOKED_THROUGH = 20;
+/** Maximum number of executions that are searched for one that has ended. */
+const MAX_EXECUTIONS_SEARCHED = 20;
 
-/** Fails as the API does, for one with NOT_FOUND where the execution that is asked for does not exist. */
+/** Fails like the API, with NOT_FOUND if the requested execution does not exist. */
 export async function findWhy({ get }: Pick<ProjectApi, "get">, query: WhyQuery, causes: number): Promise<Why> {
   const { branch, pullRequest, executionId: wanted } = query;
   if (wanted !== undefined) return { state: null, running: null, ...(await read(wanted)) };
   const isBranch = pullRequest === undefined;
   const state = isBranch ? await get<BranchStateAnswer>("/state", { branch }) : null;
   const { data: executions } = await get<ListPage<Execution>>("/executions", {
-    limit: LOOKED_THROUGH,
-    // What a fork reports says nothing of a branch.
+    limit: MAX_EXECUTIONS_SEARCHED,
+    // Reports of forks are no evidence about a branch.
     ...(state ? { branch: state.branch, untrusted: "false" } : { pull_request: pullRequest }),
   });
   const { executionId, running } = explainedExecution(state, executions);

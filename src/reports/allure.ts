@@ -6,9 +6,9 @@ import { createCutter, firstLine, joinAttachments, toMs, type WrittenAttachment 
 
 type AllureResult = {
   result: ReportedCase;
-  /** Results of one test have it in common; "" where the file tells none. */
+  /** An id that results of one test share; "" if the file has none. */
   historyId: string;
-  /** Milliseconds since 1970; null where the file does not tell. */
+  /** Milliseconds since 1970; null if the file has no time. */
   start: number | null;
   stop: number | null;
   warnings: string[];
@@ -16,7 +16,7 @@ type AllureResult = {
 
 const STATUSES: Record<string, CaseStatus> = { passed: "passed", failed: "failed", broken: "failed" };
 
-/** What lies beside results and holds none: fixtures, and errors outside of tests. */
+/** Whether the file lies beside Allure results and holds none itself: fixtures, or errors outside of tests. */
 export const isAllureContainer = (json: unknown): boolean => {
   const { uuid, status, children, errors, attachments } = toFields(json);
   const isGlobal = uuid === undefined && Array.isArray(errors) && Array.isArray(attachments);
@@ -93,7 +93,7 @@ function toProperties(
   ].filter(([name, value]) => name !== "" && value !== "");
 }
 
-/** Those of the result and of its steps. */
+/** Collects the attachments of the result and of its steps. */
 function toWrittenAttachments(result: JsonObject): WrittenAttachment[] {
   const found: WrittenAttachment[] = [];
   const open = [result];

@@ -6,7 +6,7 @@ import { type CaseStatus, type Report, type ReportedCase, ReportError } from "./
 import { createCutter, type Cutter, firstLine, MAX_CASES, parseCount, toMs, tooManyCases } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
-/** Its features have a result, and no address. */
+/** Recognises behave's JSON: its features have a result, and no address. */
 export function isBehave(json: unknown): boolean {
   const feature = toFields(asList(json)[0]);
   const has = (key: string) => Object.hasOwn(feature, key);
@@ -75,7 +75,7 @@ const STATUSES: Record<string, CaseStatus> = {
   ...{ pending: "failed", xpassed: "failed", executing: "failed" },
 };
 
-/** `null` for a word that behave does not have; without one, what did not run. */
+/** Returns `null` for an unknown word; a missing word means that the step did not run. */
 function toStatus(word: unknown): CaseStatus | null {
   if (word === "passed") return word;
   const text = asText(word).toLowerCase();
@@ -140,13 +140,13 @@ function toProperties(...lists: string[][]): [string, string][] {
   return pairs;
 }
 
-/** What a step raised is its error in Python's own words, and an assertion a failure. */
+/** An error that Python raised has a traceback as its text; an assertion is a failure. */
 const toKind = (status: string, stack: string) =>
   status === "failed" && stack.startsWith("Traceback")
     ? toStepKind(true, status, stack)
     : toStepKind(false, status, stack);
 
-/** The last line of a traceback says what was raised. */
+/** Returns the exception in the last line of a traceback. */
 function toMessage(stack: string): string {
   if (!stack.startsWith("Traceback")) return firstLine(stack);
   const last = stack.trimEnd();

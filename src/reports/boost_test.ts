@@ -8,7 +8,7 @@ import {
   textBelow,
   toCase,
   toFault,
-  type ToldCounts,
+  type RawCase,
 } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
 import {
@@ -27,7 +27,7 @@ import { createUnknownResults, type UnknownResults } from "./unknown_results.ts"
 
 type Node = Bun.XML.Node;
 
-/** A test case or what is wrong outside of any, with the names of the suites around it, without the test module. */
+/** A test case, or a fault outside of test cases, with the names of the suites around it, without the test module. */
 type Found = { node: Node; suite: string };
 
 /** Throws a ReportError when there are too many cases. */
@@ -89,7 +89,7 @@ function find(root: Node): { tests: Found[]; looseErrors: Found[] } {
 
 const NOTES = new Set(["Warning", "Message"]);
 
-type CaseFields = Omit<ToldCounts, "suite">;
+type CaseFields = Omit<RawCase, "suite">;
 
 /** The log does not say which errors a test expects: each fails its test. */
 function readLogged(test: Node): CaseFields {
@@ -152,7 +152,7 @@ function readResult(test: Node, unknown: UnknownResults): CaseFields {
   };
 }
 
-/** Of all test modules; null where one does not say. A test that timed out is not among those that failed. */
+/** Sums the totals of all test modules; null if a module has none. A test that timed out is not counted among the failed ones. */
 function countAll(modules: Node[]): { passed: number; failed: number; skipped: number } | null {
   const all = { passed: 0, failed: 0, skipped: 0 };
   for (const { attributes } of modules) {

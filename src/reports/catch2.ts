@@ -82,7 +82,7 @@ function readTest(test: Node, unknown: UnknownResults, cutter: Cutter): Reported
   });
 }
 
-/** What the test has printed. */
+/** Elements with output of the test. */
 const OUTPUTS = new Set(["StdOut", "StdErr"]);
 
 type Outcome = { status: CaseStatus; kind?: FailureKind; message: string | null };
@@ -112,7 +112,7 @@ const TYPES: Record<string, CatchFault["type"]> = {
   Warning: "warning",
 };
 
-/** What went wrong in a test and its sections, in its order. */
+/** Reads the faults of a test and its sections, in document order. */
 function readFaults(elements: Node[]): CatchFault[] {
   const faults: CatchFault[] = [];
   let infos: string[] = [];
@@ -124,7 +124,7 @@ function readFaults(elements: Node[]): CatchFault[] {
     else {
       const fault = readFault(name, node);
       if (fault) faults.push({ ...fault, text: [fault.text, ...infos].join("\n") });
-      // They stand before what they belong to, and again before the next one.
+      // Infos precede the assertion that they belong to, and are repeated before the next one.
       infos = [];
     }
   }

@@ -7,7 +7,7 @@ type Node = Bun.XML.Node;
 
 export type Fault = { message: string; text: string; isException: boolean; isWarning: boolean };
 
-/** As doctest and Catch2 write it for people: the check, what its sides were, what was said around it. */
+/** Formats a check like doctest and Catch2 do in their text output: the expression, its expansion, and the messages around it. */
 export function readExpression(node: Node): Fault {
   const { type = "CHECK" } = node.attributes;
   const [original, expanded] = [textBelow(child(node, "Original")), textBelow(child(node, "Expanded"))];

@@ -19,7 +19,7 @@ import { createTextInflater, type TextInflater } from "./unpack.ts";
 
 type Node = Bun.XML.Node;
 
-/** CTest writes what it builds, configures and covers under the same root. `head` is the beginning of the document. */
+/** CTest writes its build, configure and coverage reports with the same root. `head` is the beginning of the document. */
 export const isCtest = (head: string): boolean => /<Testing[\s>]/.test(head);
 
 /** Throws a ReportError when there are no results of tests, or too many. */

@@ -31,7 +31,7 @@ export function isCtrf(json: unknown): boolean {
   return reportFormat === "CTRF" || (isObject(tool) && isObject(summary) && Array.isArray(tests));
 }
 
-/** Throws a ReportError when there is no list of tests, or what is in it is no test. */
+/** Throws a ReportError if there is no list of tests, or if an item is no test. */
 export function readCtrf(json: unknown): Report {
   const { summary, tests, environment } = toFields(toFields(json).results);
   if (!Array.isArray(tests)) throw new ReportError(`"results.tests" is not a list`);

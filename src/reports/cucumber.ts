@@ -30,7 +30,7 @@ export function readCucumber(json: unknown): Report {
         continue;
       }
       const { id, line, name, start_timestamp } = element;
-      // Without a place, nothing tells a retry from another scenario of the same name.
+      // Without a location, a retry cannot be distinguished from another scenario of the same name.
       const place = asText(id) || asText(line) ? [feature.uri, id, line, name] : [cases.size];
       const key = place.map(asText).join("\0");
       const steps = [...background, ...toSteps(element)].map(toFields);
@@ -56,7 +56,7 @@ export function readCucumber(json: unknown): Report {
   };
 }
 
-/** With the hooks, which JavaScript writes among the steps, and Ruby and Java around them. */
+/** Returns the steps with the hooks, which JavaScript lists among the steps, and Ruby and Java around them. */
 function toSteps({ before, steps, after }: JsonObject): unknown[] {
   const hooks = (list: unknown) => asList(list).map((hook) => ({ ...toFields(hook), hidden: true }));
   const inner = asList(steps).flatMap((step) => {
@@ -116,7 +116,7 @@ const statusOf = (step: JsonObject): string => asText(toFields(step.result).stat
 
 const toText = ({ keyword, name }: JsonObject): string => `${asText(keyword).trim()} ${asText(name)}`.trim();
 
-/** In nanoseconds; a report made without them tells none. */
+/** Returns the sum in nanoseconds; null if the report has no durations. */
 function sumOf(steps: JsonObject[]): number | null {
   const times = steps.map(({ result }) => toFields(result).duration).filter((time) => typeof time === "number");
   return times.length === 0 ? null : toMs(times.reduce((sum, time) => sum + time, 0) / 1e6);

@@ -19,7 +19,7 @@ type Attempt = {
   attachments: WrittenAttachment[];
 };
 
-/** What one run of Cucumber tells; ids are unique only within it. */
+/** One run of Cucumber; ids are unique only within it. */
 type Run = {
   features: Map<string, string>;
   /** The lines of scenarios and rows of examples by their ids. */

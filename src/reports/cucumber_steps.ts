@@ -1,4 +1,4 @@
-/** What the formats of Cucumber and its relatives share: statuses of steps, and attempts of scenarios. */
+/** Code that the formats of Cucumber and its relatives share: statuses of steps, and attempts of scenarios. */
 
 import type { FailureKind, ReportedCase } from "./report.ts";
 import { cut, firstLine, joinAttachments } from "./text.ts";

@@ -7,7 +7,7 @@ import { createCutter, type Cutter, cut, linesOf, MAX_CASES, MAX_NAME, plural, t
 type Failure = { message: string; stack: string; isFailure: boolean };
 
 type Test = {
-  /** With the names of all groups before it, as the report tells it. */
+  /** The name including the names of all groups, as the report has it. */
   fullName: string;
   name: string;
   suite: string;
@@ -16,18 +16,18 @@ type Test = {
   isLoading: boolean;
   began: number | null;
   ended: number | null;
-  /** What `testDone` says. */
+  /** The result in `testDone`. */
   result: string | null;
   hidden: boolean;
   skipped: boolean;
   skipReason: string;
   retries: number;
-  /** Of the last attempt; an error may also come after its end. */
+  /** Failures of the last attempt. An error may also follow the end of the test. */
   failures: Failure[];
   output: string[];
 };
 
-/** What one start of the runner tells; its ids are of no use to the next. */
+/** One start of the runner; ids are unique only within it. */
 type Run = {
   suites: Map<string, string>;
   groups: Map<string, { name: string; path: string }>;
@@ -88,7 +88,7 @@ const newRun = (): Run => ({
   ended: 0,
 });
 
-/** `null` for what other programs write: flutter's own events are lists. */
+/** Returns `null` for lines of other programs; flutter's own events are lists. */
 function toEvent(line: string): JsonObject | null {
   if (!line.trimStart().startsWith("{")) return null;
   try {
@@ -152,7 +152,7 @@ function toTest(run: Run, test: JsonObject, began: number | null): Test {
   const groups = asList(test.groupIDs);
   const { name: outer, path } = run.groups.get(asText(groups.at(-1))) ?? { name: "", path: "" };
   const file = run.suites.get(asText(test.suiteID)) || null;
-  // What is not in the file itself, such as a wrapper around test(), is told with the line in the file beside it.
+  // A test declared outside of the file itself, for example by a wrapper around test(), also has the line in the file.
   const isElsewhere = test.root_line === undefined && file !== null && !isSame(asText(test.url), file);
   return {
     fullName,
@@ -186,7 +186,7 @@ function addMessage(test: Test, type: string, message: string): void {
   } else test.output.push(message);
 }
 
-/** Loading a file and what goes around its tests are told as tests, which only count when something is wrong. */
+/** Loading a file and hooks are reported as tests, which only count if they failed. */
 const isShown = (test: Test): boolean => !test.hidden || test.failures.length > 0;
 
 function toResult(test: Test, cutter: Cutter): ReportedCase {

@@ -22,7 +22,7 @@ export function readDoctest(root: Node): Report {
   const cutter = createCutter();
   const cases: ReportedCase[] = [];
   const totals = child(root, "OverallResultsTestCases");
-  // What --list-test-cases, --count and --list-test-suites write.
+  // Written by --list-test-cases, --count and --list-test-suites.
   if (totals?.attributes["unskipped"] !== undefined || child(root, "OverallResultsTestSuites"))
     throw new ReportError("it lists test cases without their results");
   const add = (node: Node, suite: string) => {
@@ -88,7 +88,7 @@ function readTest(node: Node, suite: string, cutter: Cutter): ReportedCase {
     durationMs: msFromSeconds(results?.attributes["duration"]),
     message: isFailed ? reason || faults[0]?.message : null,
     stack: isFailed ? stack : null,
-    // Failures that the test declares to be expected, and warnings.
+    // Expected failures and warnings.
     output: isFailed ? null : stack,
     properties: description ? [["description", description]] : [],
   });
@@ -117,7 +117,7 @@ function toOutcome({ attributes }: Node, results: Node | undefined, faults: Faul
   return { status: "failed", kind: "failure" };
 }
 
-/** What went wrong in a test and its subcases, in its order. */
+/** Reads the faults of a test and its subcases, in document order. */
 function readFaults(test: Node): Fault[] {
   const faults: Fault[] = [];
   const open = elementsOf(test).toReversed();

@@ -1,4 +1,4 @@
-/** What the readers of JSON and XML share: values of any kind as texts, and a case from what a report says of it. */
+/** Code that the readers of JSON and XML share: converts values of any type to text, and the fields of a test case to a result. */
 
 import {
   type CaseName,
@@ -34,12 +34,12 @@ export function asList(value: unknown): readonly unknown[] {
 export const asCount = (count: unknown): number | null =>
   typeof count === "number" && count >= 0 && count < 1e9 ? count : null;
 
-/** Texts without what cannot be stored, numbers as texts; "" for anything else. */
+/** Returns texts without characters that cannot be stored, numbers as texts, and "" for anything else. */
 export function asText(value: unknown): string {
   return typeof value === "string" ? clean(value) : typeof value === "number" ? String(value) : "";
 }
 
-/** A text or a list of texts as a list, without those that are empty. */
+/** Returns a text or a list of texts as a list, without empty ones. */
 export function toTexts(value: unknown): string[] {
   const texts: string[] = [];
   const add = (one: unknown) => {
@@ -69,8 +69,8 @@ export function toEpochMs(time: unknown): number | null {
   return ms >= Date.UTC(2000) && ms < Date.UTC(2200) ? Math.round(ms) : null;
 }
 
-/** What a report says of a case; texts are clean, "" and null are "it does not say". */
-export type ToldCounts = {
+/** The fields of a test case as a report has them. Texts are clean; "" and null mean that the report does not have the field. */
+export type RawCase = {
   suite?: string | undefined;
   name: string;
   file?: string | null | undefined;
@@ -88,11 +88,11 @@ export type ToldCounts = {
   attachments?: readonly WrittenAttachment[] | undefined;
 } & KnownNames;
 
-/** Cut to what is kept. */
-export function toCase(cutter: Cutter, told: ToldCounts): ReportedCase {
+/** Creates a case and truncates its texts. */
+export function toCase(cutter: Cutter, told: RawCase): ReportedCase {
   cutter.countCase();
   const attachments = told.attachments && cutter.attachments(told.attachments);
-  // Without spreads, which take longer than all the rest of it.
+  // Written without object spreads, which would take longer than the rest of the function.
   const result: ReportedCase = {
     suite: cutter.cut("suite", told.suite ?? ""),
     name: cutter.cut("name", told.name.trim() || "(no name)"),
@@ -123,10 +123,10 @@ const cutName = ({ suite, name, file }: CaseName, cutter: Cutter): CaseName => (
 /** The name of a failure that a report declares without a case that shows it. */
 export const FAULT = "(failure without a test case)";
 
-/** A failed case for what a report tells beside its test cases. */
+/** Creates a failed case for a failure that a report has outside of its test cases. */
 export function toFault(
   cutter: Cutter,
-  told: Omit<ToldCounts, "name" | "status" | "message"> & { name?: string; message: string },
+  told: Omit<RawCase, "name" | "status" | "message"> & { name?: string; message: string },
 ): ReportedCase {
   return toCase(cutter, { name: FAULT, kind: "error", ...told, status: "failed" });
 }
@@ -141,9 +141,9 @@ export function hiddenFailures(cutter: Cutter, declared: unknown, cases: Reporte
 type Node = Bun.XML.Node;
 
 /**
- * A document, or a part of a large one: then the first `depth` elements, each the first inside the one before, are
- * those that were open where the part begins, and are not the first of their kind; the last `open` elements, each the
- * last inside the one before, go on in the next part. A part of depth 0 that is not the first begins another root.
+ * A document, or a part of a large one. In a part, the first `depth` elements, each the first child of the previous one, were open where
+ * the part begins, and are continued. The last `open` elements, each the last child of the previous one, continue in the next part. A part
+ * of depth 0 that is not the first begins another root.
  */
 export type XmlPart = { root: Node; depth: number; open: number };
 
@@ -152,8 +152,8 @@ export const elementsOf = (node: Node): Node[] =>
   node.children.filter((child) => typeof child === "object" && "name" in child);
 
 /**
- * Throws a ReportError if the root of a document without test cases holds elements that its format does not know: then it is
- * not an empty report, but another document.
+ * Throws a ReportError if the root of a document without test cases contains elements that its format does not have: then it is another
+ * document, and not an empty report.
  */
 export function refuseForeign(root: Node, known: ReadonlySet<string>): void {
   const foreign = elementsOf(root).find(({ name }) => !known.has(localName(name)));

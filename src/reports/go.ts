@@ -18,7 +18,7 @@ import {
 type Test = {
   name: string;
   output: string;
-  /** What the line "--- PASS: …" says, for tests whose end is told nowhere else. */
+  /** The line "--- PASS: …", for tests whose end is reported nowhere else. */
   told: { status: CaseStatus; durationMs: number | null } | null;
   ends: CaseStatus[];
   unfinished: boolean;
@@ -35,6 +35,7 @@ type Package = {
   end: CaseStatus | null;
   failedBuild: string;
   timedOut: boolean;
+  durationMs: number | null;
 };
 
 const ENDS: Record<string, CaseStatus> = { pass: "passed", bench: "passed", fail: "failed", skip: "skipped" };
@@ -49,8 +50,8 @@ export const isGoJson = (text: string): boolean =>
 export const readGo = (text: string): Report => readGoEvents(linesOf(text).map((line) => toEvent(line) ?? line));
 
 /**
- * Reads events, and the lines of the build between them. Parents of subtests count as tests, as they do for Go. Throws a
- * ReportError when there is no event.
+ * Reads events, and the lines of the build between them. Parents of subtests count as tests, like in Go. Throws a ReportError if there is
+ * no event.
  */
 export function readGoEvents(events: Iterable<JsonObject | string>): Report {
   const packages = new Map<string, Package>();
@@ -80,7 +81,9 @@ export function readGoEvents(events: Iterable<JsonObject | string>): Report {
   const cases: ReportedCase[] = [];
   for (const [path, one] of packages) {
     settle(one);
+    const first = cases.length;
     for (const test of one.tests.values()) cases.push(toResult(path, test, one.timedOut, cutter));
+    if (one.tests.size > 0 && one.durationMs !== null) cases[first]!.unitMs = one.durationMs;
     // The build of a package that passed, or had no tests, may have failed all the same.
     const build = one.end === "failed" || one.end === null ? builds.take(one.failedBuild || path) : "";
     const synthetic = toSynthetic(path, one, build, cutter);
@@ -103,17 +106,17 @@ export function readGoEvents(events: Iterable<JsonObject | string>): Report {
 
 const RUN = "=== RUN   ";
 
-/** Whether a last line, which ends no package, is what a cut has left of an event. */
+/** Whether the last line, which ends no package, is the beginning of a truncated event. */
 const isBeginning = (line: string): boolean =>
   (line.startsWith("{") && parseLine(line) === null) || (line !== "" && RUN.startsWith(line));
 
-/** `null` for what go and the build write between the events. */
+/** Returns `null` for lines that go and the build write between the events. */
 function toEvent(line: string): JsonObject | null {
   const event = line.startsWith("{") ? parseLine(line) : null;
   return isObject(event) && typeof event.Action === "string" ? event : null;
 }
 
-/** What the compiler says of each package: as text before Go 1.24, as events since. */
+/** Collects the compiler's output for each package: as text before Go 1.24, as events since. */
 function createBuilds() {
   const outputs = new Map<string, string>();
   const failed = new Set<string>();
@@ -150,12 +153,20 @@ function createBuilds() {
 function enter(packages: Map<string, Package>, path: string): Package {
   const known = packages.get(path);
   if (known) return known;
-  const one = { tests: new Map(), running: new Set<Test>(), output: "", end: null, failedBuild: "", timedOut: false };
+  const one = {
+    tests: new Map(),
+    running: new Set<Test>(),
+    output: "",
+    end: null,
+    failedBuild: "",
+    timedOut: false,
+    durationMs: null,
+  };
   packages.set(path, one);
   return one;
 }
 
-/** How many tests this event adds. */
+/** Returns the number of tests that this event adds. */
 function readEvent(one: Package, event: JsonObject): number {
   const [action, name, output] = [asText(event.Action), asText(event.Test), asText(event.Output)];
   const end = Object.hasOwn(ENDS, action) ? ENDS[action]! : null;
@@ -165,6 +176,7 @@ function readEvent(one: Package, event: JsonObject): number {
     if (action === "start") one.end = null;
     if (end === null) return 0;
     settle(one, end);
+    one.durationMs = msFromSeconds(event.Elapsed);
     one.failedBuild = asText(event.FailedBuild);
     return 0;
   }
@@ -192,7 +204,7 @@ function newTest(name: string): Test {
 
 function addOutput(test: Test, output: string): void {
   if (/^=== (?:RUN|PAUSE|CONT|NAME)\b/.test(output)) return;
-  // It follows on the same line where the test printed no line end, and then go 1.19 and before tell no end.
+  // The line may follow output without a line end. Go 1.19 and earlier then report no end event.
   const at = output.lastIndexOf("--- ");
   const [, word = "", name, seconds] =
     /^--- (PASS|FAIL|SKIP|BENCH): (.*) \((\d+\.\d+)s\)\s*$/.exec(output.slice(Math.max(at, 0))) ?? [];
@@ -218,7 +230,7 @@ function settle(one: Package, end: CaseStatus | null = one.end): void {
 }
 
 function toResult(suite: string, test: Test, timedOut: boolean, cutter: Cutter): ReportedCase {
-  // A test of which only output is told has an unknown end, but no failure.
+  // A test with nothing but output has an unknown end, but no failure.
   const status = test.ends.at(-1) ?? test.told?.status ?? "skipped";
   const flaky = status === "passed" && test.ends.includes("failed");
   const stack = clean(status === "failed" || flaky ? test.failure : "").trimEnd();
@@ -246,7 +258,7 @@ function toKind(stack: string, unfinished: boolean, timedOut: boolean): FailureK
 
 const PANIC = /^[ \t]*(?:panic|fatal error): .*/m;
 
-/** A panic's line, what testify calls the error, or what follows the first "file.go:12:". */
+/** Returns the line of a panic, the error of testify, or the text after the first "file.go:12:". */
 function toMessage(output: string): string {
   const panic = PANIC.exec(output)?.[0];
   const testify = output.includes("Error Trace:") ? /^[ \t]+Error:[ \t]+(\S.*)/m.exec(output)?.[1] : undefined;

@@ -43,9 +43,13 @@ export function readJest(json: unknown): Report {
     isForeign &&= !Array.isArray(tests);
     const assertions = asList(tests).map(toFields);
     if (cases.length + assertions.length >= MAX_CASES) throw tooManyCases();
+    const first = cases.length;
     for (const assertion of assertions) cases.push(readAssertion(assertion, { file, isVitest }, cutter, unknown));
+    const [began, done] = [toEpochMs(one.startTime), toEpochMs(one.endTime)];
+    const unitMs = began !== null && done !== null && done >= began ? toMs(done - began) : null;
+    if (assertions.length > 0 && unitMs !== null) cases[first]!.unitMs = unitMs;
     const isFailed = assertions.some(({ status }) => status === "failed");
-    // Its tests are as they are, and the file failed all the same: a hook, an error between tests, a syntax error.
+    // The file failed although none of its tests did: a hook, an error between tests, or a syntax error.
     if (one.status === "failed" && !isFailed) {
       const fault = readFault(one, file, assertions.length === 0, cutter);
       faults.add(fault);
@@ -79,7 +83,7 @@ function declaredTotals({ numTotalTests, numFailedTests }: JsonObject, cases: Re
   return disagreement({ tests: asCount(numTotalTests), failed: asCount(numFailedTests) }, cases);
 }
 
-/** What the report says of itself that none of its cases shows: Jest fails below a coverage threshold as well. */
+/** Detects a failure that no case shows: Jest also fails below a coverage threshold. */
 function contradiction({ success, numFailedTests }: JsonObject, cases: ReportedCase[], cutter: Cutter): ReportedCase[] {
   const failed = cases.filter(({ status }) => status === "failed").length;
   const declared = asCount(numFailedTests) ?? 0;

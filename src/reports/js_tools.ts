@@ -35,8 +35,8 @@ export const withProject = (project: string, suite: string): string => [project,
 export const joinJestSuites = (titles: readonly string[]): string => titles.join(" > ").replaceAll(ARROW, " > ");
 
 /**
- * The names that jest-junit may give the test with these titles. Its default joins all titles with blanks, which cannot be
- * taken apart again, and leaves the file out.
+ * Returns the names that jest-junit may give the test with these titles. Its default joins all titles with blanks, which cannot be
+ * separated again, and omits the file.
  */
 export function namesInJestJunit(suites: readonly string[], name: string, file: string): CaseName[] {
   const joined = suites.join(" ");
@@ -93,7 +93,7 @@ const readPlaywright: ToolReader = ({ name, classname, file, hostname }) => {
   return { suite: withProject(hostname, titles.suite), name: titles.name, file: file ?? classname };
 };
 
-/** By the name of the root element, which each reporter has a default for. */
+/** Readers by the name of the root element, which each reporter has a default for. */
 const TOOLS: Record<string, ToolReader> = {
   "vitest tests": readVitest,
   "jest tests": readJest,

@@ -1,14 +1,14 @@
-/** JSON with the place of a mistake, which the engine does not tell. */
+/** Parses JSON and locates syntax errors, which the engine does not. */
 
 import { cut, firstLine, lineAt } from "./text.ts";
 import { MAX_LEVELS, nestedTooDeeply, ReportError } from "./report.ts";
 
-/** What a text of a few megabytes may become: a list of {} takes thirty times its length. */
-const MAX_BYTES = 512 * 2 ** 20;
-/** About what the engine takes for each, in bytes; keys are there once. */
+/** Maximum estimated memory for the values of a document: a list of {} takes thirty times the length of its text. */
+const MAX_PARSED_BYTES = 512 * 2 ** 20;
+/** Approximate bytes that the engine needs for each value; each key is stored once. */
 const WEIGHT = { object: 72, list: 32, string: 64, value: 16 };
 
-/** Throws a ReportError with the line, or when the values would take too much memory, or are nested too deeply. */
+/** Throws a ReportError with the line of a syntax error, or if the values would take too much memory or are nested too deeply. */
 export function parseJson(text: string): unknown {
   requireReadable(text);
   try {
@@ -19,10 +19,10 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Where the document ends that the text begins with, if more follows it, else null. */
+/** Returns the end of the first document of the text if more follows it, else null. */
 export const firstDocumentEnd = (text: string): number | null => findFault(text)?.at ?? null;
 
-/** Whether that is what is wrong with a document. */
+/** Whether the fault is that text follows the end of the document. */
 export const isFollowed = ({ message }: ReportError): boolean => message.endsWith(MORE_FOLLOWS);
 
 const MORE_FOLLOWS = "there is more after its end";
@@ -31,8 +31,8 @@ const [QUOTE, BACKSLASH, COLON, COMMA, BRACE, BRACKET] = [0x22, 0x5c, 0x3a, 0x2c
 const [CLOSING_BRACE, CLOSING_BRACKET] = [0x7d, 0x5d];
 
 /**
- * Throws a ReportError where the values would take too many bytes beside their characters, or are nested too deeply: readers
- * may do something for each value around another, and call themselves for each level.
+ * Throws a ReportError if the values would take too much memory besides their characters, or are nested too deeply: readers may do work for
+ * each enclosing value, and recurse for each level.
  */
 function requireReadable(text: string): void {
   let [bytes, depth] = [0, 0];
@@ -49,7 +49,8 @@ function requireReadable(text: string): void {
       at = endOfString(text, at);
       if (at === -1) break;
     }
-    if (bytes > MAX_BYTES) throw new ReportError("it holds too many values: reading them would take more than 512 MiB");
+    if (bytes > MAX_PARSED_BYTES)
+      throw new ReportError("it holds too many values: reading them would take more than 512 MiB");
   }
 }
 

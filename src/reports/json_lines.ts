@@ -3,17 +3,14 @@
 import { isObject, type JsonObject } from "./fields.ts";
 import { eachLine, plural } from "./text.ts";
 
-/**
- * Calls `read` with each object, and `readOther` with each line that does not begin like one. `isCut`: the last line begins
- * like an object and does not end.
- */
+/** Calls `read` with each object, and `readOther` with each other line. `isCut`: the last line begins like an object and does not end. */
 export function readJsonLines(
   text: string,
   read: (value: JsonObject) => void,
   readOther?: (line: string) => void,
 ): { warnings: string[]; isCut: boolean } {
   let [broken, isCut] = [0, false];
-  // Line by line: a list of them, and what is read from them, would be in memory together.
+  // Processes one line at a time, so that all lines and their values are not in memory together.
   eachLine(text, (line) => {
     if (!line.startsWith("{")) {
       if (line !== "") isCut = false;
@@ -28,7 +25,7 @@ export function readJsonLines(
   return { warnings: broken > 0 ? [`Left out ${plural(broken, "line")} of malformed JSON`] : [], isCut };
 }
 
-/** `null` for what is no JSON. */
+/** Returns `null` for invalid JSON. */
 export function parseLine(line: string): unknown {
   try {
     return JSON.parse(line);

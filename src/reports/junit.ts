@@ -2,7 +2,16 @@
 
 import { elementsOf, foreignElement, toFault, type XmlPart } from "./fields.ts";
 import { FAILED_TO_LOAD, isPlaywright, toolReaderOf } from "./js_tools.ts";
-import { countCase, countComment, countStray, createTally, createTotals, type SuiteTotals } from "./totals.ts";
+import {
+  countCase,
+  countComment,
+  countOutsideFailure,
+  createTally,
+  createTotals,
+  noteUnit,
+  type SuiteTotals,
+  takeUnitTime,
+} from "./totals.ts";
 import {
   type CaseName,
   type KnownNames,
@@ -46,7 +55,7 @@ import {
 import { createUnknownResults } from "./unknown_results.ts";
 import { isFile, createNamer, type Namer } from "./junit_names.ts";
 
-/** The children of an element, how far they are read, and what they inherit from the suites around them. */
+/** The children of an element, the position in them, and the fields inherited from the suites around them. */
 type Place = {
   children: Node["children"];
   next: number;
@@ -57,7 +66,7 @@ type Place = {
   isOwn: boolean;
 };
 
-/** The parts are cleaned of what cannot be stored. Throws a ReportError when an unknown root holds no test case. */
+/** Texts of the parts are storable. Throws a ReportError if an unknown root contains no test case. */
 export function readJunit(parts: Iterable<XmlPart>): Report {
   const cutter = createCutter();
   const namer = createNamer();
@@ -82,6 +91,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
     open.push(place);
   };
   const finish = ({ tally, suites, file }: Place) => {
+    takeUnitTime(tally, msFromSeconds(tally.attributes.time));
     const toPlace = () => ({ suite: namer.toSuite(suites, "", "", file), file });
     for (const fault of totals.finish(tally, toPlace)) push(toFault(cutter, fault));
   };
@@ -111,18 +121,20 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
       if (kind === "testcase") {
         const one = toCase(node, place, namer, cutter, readTool);
         push(one);
+        noteUnit(place.tally, one);
         const odd = one.status === "passed" ? oddWords(node) : NONE;
         for (const word of odd) unknown.count(word);
         if (odd.length > 0) place.tally.odd.push(one);
         countCase(place.tally, one.status, countFailureElements(node));
         const inner = node.children.length === 0 ? NONE : childrenNamed(elementsOf(node), CASES);
         if (inner.length > 0) go({ ...place, children: inner, next: 0, isOwn: false });
-      } else if (FAILURES.has(kind)) countStray(place.tally, failureMessage(node, textInside(node)), textInside(node));
+      } else if (FAILURES.has(kind))
+        countOutsideFailure(place.tally, failureMessage(node, textInside(node)), textInside(node));
       else if (OUTPUTS.has(kind)) {
         if (ofSuites.length < MAX_ATTACHMENTS) ofSuites.push(...markedAttachments(textOf(node)));
       } else if (LEAVES.has(kind)) continue;
       else {
-        if (!isRoot(kind) && open.length === INSIDE_ROOT) foreign ??= node.name;
+        if (!isRoot(kind) && open.length === DEPTH_INSIDE_ROOT) foreign ??= node.name;
         const inside =
           kind === "testsuite" ? enter(node, place, cutter) : { ...place, children: node.children, next: 0 };
         const isOwn = isRoot(kind);
@@ -155,10 +167,10 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
   };
 }
 
-/** Whether an element holds what is read by itself, so that it may lie in several parts. */
+/** Whether the children of an element are read one by one, so that it may be split over several parts. */
 export const isPlace = (name: string): boolean => name !== "testcase" && !FAILURES.has(name) && !LEAVES.has(name);
 
-/** The places around a part, which have been entered before, with what it holds for each of them. */
+/** Enters the elements around a part again, with the children that the part has for each of them. */
 function reenter(places: Place[], root: Node, depth: number): Place[] {
   let children: Node["children"] = [root];
   return places.slice(0, depth + 1).map((place, level) => {
@@ -169,7 +181,7 @@ function reenter(places: Place[], root: Node, depth: number): Place[] {
   });
 }
 
-/** What is in an element of which the next part holds more. */
+/** Returns the child lists of the elements that the next part continues. */
 function lastOf(root: Node, depth: number): Set<Node["children"]> {
   const found = new Set<Node["children"]>();
   for (let node: Node | undefined = root; node && found.size < depth; node = elementsOf(node).at(-1)) {
@@ -199,14 +211,14 @@ function createTops() {
     },
     first: () => first,
     only: () => (count === 1 ? first! : null),
-    /** When the last of them ended; NaN when one does not say it. */
+    /** Returns when the last suite ended; NaN if one has no time. */
     end: () => end,
-    /** When the first of them began and the last one ended, as far as they say it. */
+    /** Returns when the first suite began and the last one ended, if known. */
     span: () => ({ from, to }),
   };
 }
 
-/** In the time zone of the machine, which nobody knows: it is compared with a report of the same machine. */
+/** Returns times in the unknown zone of the machine, to be compared only with reports of the same machine. */
 function toSpan(root: Node, tops: ReturnType<typeof createTops>): Pick<Report, "span"> {
   const { from, to } = tops.span();
   const began = localTime(root.attributes.timestamp) ?? from;
@@ -236,10 +248,10 @@ const CASES = new Set(["testcase"]);
 const PLACES = new Set(["testsuite", "testcase"]);
 const LEAVES = new Set([...SKIPS, ...OUTPUTS, ...PROPERTIES, ...RETRIES]);
 
-/** How many places are open while the children of a root are read. */
-const INSIDE_ROOT = 2;
+/** Number of open elements while the children of a root are read. */
+const DEPTH_INSIDE_ROOT = 2;
 
-/** Without the second in which unittest ran it; a name that is a file of the test tool's settings is none. */
+/** Removes the time that unittest appends. Returns null for a name that is a settings file of the test tool. */
 function suiteName({ attributes: { name = "" } }: Node): string | null {
   const plain = name.trim().replace(/-\d{14}$/, "");
   return plain === "(empty)" || SETTINGS.test(plain) ? null : plain || null;
@@ -250,7 +262,7 @@ const SETTINGS = /^(?:\/|[a-z]:\\)[^\n]*\.(?:xml|dist|dll|exe|jar|csproj)$/i;
 function enter(node: Node, { suites, file, tally, isOwn }: Place, cutter: Cutter): Place {
   const { file: path, filepath } = node.attributes;
   const name = suiteName(node);
-  // What is kept of a path is bounded as a whole: a hundred nested suites with long names must not be repeated for each test case.
+  // Bounds the length of the whole path, so that nested suites with long names are not repeated in full for each test case.
   const room = MAX_NAME - suites.join(" > ").length;
   const suite = name && room > 3 ? cutter.cut("suite", name, room - 3) : null;
   // unittest writes file=".py" on its suites.
@@ -273,7 +285,7 @@ function toCase(node: Node, place: Place, namer: Namer, cutter: Cutter, readTool
   const name = cutter.cut("name", attributes.name?.trim() || "(no name)");
   const given = cut(attributes.classname?.trim() ?? "", MAX_NAME);
   const position = POSITION.exec(given);
-  // CasperJS repeats where the script lies, which its suite calls the package.
+  // CasperJS repeats the path of the script, which its suite calls the package.
   const classname = position || (given.includes("/") && given === tally.attributes.package) ? "" : given;
   const told = attributes.file || attributes.filepath || position?.[1] || outerFile;
   const file = told ? told.replace(/^file:\/\//, "") : namer.toFile(suites, classname);
@@ -318,7 +330,7 @@ const unnamed = (
   ...{ suite: "", name: FAILED_TO_LOAD, file: null, line: null, status: "failed", kind, durationMs: null },
 });
 
-/** As long as several titles together. */
+/** Maximum length of several titles together. */
 const MAX_TITLES = 4 * MAX_NAME;
 
 function toNames(

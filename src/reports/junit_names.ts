@@ -7,7 +7,7 @@ export function isFile(name: string): boolean {
   return name.length <= 500 && SOURCE.test(name) && (/[\\/]/.test(name) || !/\s/.test(name));
 }
 
-/** pytest tells the module and the classes in one dotted name; only names of pytest's own test files are believed. */
+/** pytest writes the module and the classes as one dotted name; only names of pytest's own test files are trusted. */
 function pytestFile(suites: string[], classname: string): string | null {
   if (!suites.includes("pytest")) return null;
   const parts = classname.split(".");
@@ -15,18 +15,17 @@ function pytestFile(suites: string[], classname: string): string | null {
   return /^(?:test_\w*|\w+_test|tests?)$/.test(parts.at(-1) ?? "") ? `${parts.join("/")}.py` : null;
 }
 
-// The name that a tool gives its whole report says nothing about a test.
+// Names that tools give to their whole report do not describe a test.
 const TOOL = /^(?:pytest|mocha tests|cucumber-js|jest tests|vitest tests|bun test|alltests|run \d+ of \d+)$/i;
 const DOTTED = /^[\p{L}_$][\w$]*(?:\.[\p{L}_$][\w$]*)+$/u;
 
-/** Classes of which is remembered what they say. */
+/** Maximum number of classes whose names are cached. */
 const MAX_SAID = 1_000;
 
 /**
- * Returns the suite of a test: the suites around it from the outside in, without those that only
- * repeat the file or the tool; then the classname, unless it repeats the suites, the file or the test (node's "test",
- * jest-junit's full title, bun's suites from the inside out). A dotted class of Java or Python is complete by itself,
- * so the suites around it, which change with how the run was cut, are left out.
+ * Returns the suite of a test: the suites around it from the outside in, without those that only repeat the file or the tool; then the
+ * classname, unless it repeats the suites, the file or the test (node's "test", jest-junit's full title, bun's suites from the inside out).
+ * A dotted class of Java or Python is complete by itself, so the suites around it, which depend on how the run was split, are left out.
  */
 export function createNamer() {
   // Neighbours mostly share their suites, and a class its file.
@@ -51,7 +50,7 @@ export function createNamer() {
       }
       return name === classname || name.endsWith(` ${classname}`) ? known.alone : known.together;
     },
-    /** For a case that tells no file. */
+    /** Guesses the file of a case that has none. */
     toFile(suites: string[], classname: string): string | null {
       if (suites !== guess.suites || classname !== guess.classname) {
         guess = { suites, classname, file: isFile(classname) ? classname : pytestFile(suites, classname) };

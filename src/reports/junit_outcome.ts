@@ -15,7 +15,7 @@ import {
 
 export type Node = Bun.XML.Node;
 
-/** Beside the words of the first tools, those that other writers of this format use. */
+/** Failure elements of the first tools and of other writers of this format. */
 export const FAILURES = new Set(["failure", "error", "fail", "failed", "exception", "broken", "aborted", "timeout"]);
 const ERRORS = new Set(["error", "exception", "broken", "aborted"]);
 export const RETRIES = new Set(["flakyFailure", "flakyError", "rerunFailure", "rerunError"]);
@@ -23,7 +23,7 @@ export const SKIPS = new Set(["skipped", "skip", "ignored", "ignore", "disabled"
 export const OUTPUTS = new Set(["system-out", "system-err"]);
 export const PROPERTIES = new Set(["properties"]);
 const PROPERTY = new Set(["property"]);
-/** What says nothing about how a test has ended, or that it has passed. */
+/** Elements that say nothing about the outcome of a test, or that it passed. */
 const OTHERS = new Set([
   ...["testcase", "testsuite", "warning", "passed", "success", "properties", "property", "attachments", "attachment"],
   ...["categories", "category", "tags", "tag", "output", "stdout", "stderr", "log", "description", "steps", "step"],
@@ -87,7 +87,7 @@ export function readInside(node: Node, cutter: Cutter): Inside {
   };
 }
 
-/** node-tap tells only so, of tests that it numbers, that one was skipped or is to be done. */
+/** node-tap marks skipped and todo tests, which it numbers, only in this way. */
 const isSkip = ([name, value]: [string, string]) => (name === "skip" || name === "todo") && !/^(?:false)?$/.test(value);
 
 /** Matches what PHPUnit up to 9 reports as an error although it exits with 0. */
@@ -98,7 +98,7 @@ function isRisky(failure: Node): boolean {
 const RISKY =
   /^PHPUnit[\\_](?:Framework[\\_])?(?:RiskyTest(?:Error)?|OutputError|(?:Unintentionally)?CoveredCode(?:Error|NotExecutedException)|MissingCoversAnnotationException)$/;
 
-/** PHPUnit's warnings, and that a test is risky, are no failures, and are told as properties. */
+/** PHPUnit's warnings and risky tests are no failures; they become properties. */
 function toMark(child: Node, test: Node): [string, string][] {
   const name = localName(child.name);
   if (name !== "warning" && !(FAILURES.has(name) && isRisky(child))) return [];
@@ -119,7 +119,7 @@ export function childrenNamed(children: Node[], names: Set<string>): Node[] {
   return children.filter(({ name }) => names.has(localName(name)));
 }
 
-/** How many failures a case tells of, whatever they made of it; Qt counts what is logged, and tells of it in comments. */
+/** Counts the failure elements and texts of a case, regardless of its outcome. Qt writes logged messages as comments and counts them. */
 export function countFailureElements(node: Node): number {
   let count = 0;
   for (const child of node.children) {
@@ -148,7 +148,7 @@ const SKIP: Outcome = { status: "skipped", kind: null };
 export function toOutcome(attributes: Node["attributes"], failures: Node[], skipped: Node | null): Outcome {
   const { status = "", result = "", ignored, disabled, incomplete, success, skipped: isSkipped } = attributes;
   const failed = (kind: FailureKind): Outcome => ({ status: "failed", kind });
-  // node writes the failure of a test that is known to fail beside its todo; everywhere else a failure wins.
+  // node writes the failure of an expected failure beside its todo; in other formats a failure takes precedence.
   if (skipped?.attributes.type === "todo" && failures.length > 0) return SKIP;
   if (failures.some(isTimeout)) return failed("timeout");
   if (failures.some(({ name }) => !ERRORS.has(localName(name)))) return failed("failure");
@@ -165,7 +165,7 @@ export function toOutcome(attributes: Node["attributes"], failures: Node[], skip
   return PASSED;
 }
 
-/** What is written of a test and may say that it has not passed, in words that no tool is known to use. */
+/** Returns attributes and elements that may mean that the test did not pass, but that no known tool writes. */
 export function oddWords({ attributes, children }: Node): string[] {
   const words: string[] = [];
   for (const key of ["status", "result"]) {
@@ -180,7 +180,7 @@ export function oddWords({ attributes, children }: Node): string[] {
   return words;
 }
 
-/** By its type (JUnit's TestTimedOutException), or by the words of node, Playwright, Vitest and Jest. */
+/** Whether a failure is a timeout, by its type (JUnit's TestTimedOutException), or by the message of node, Playwright, Vitest or Jest. */
 function isTimeout({ name, attributes: { type = "", message = "" } }: Node): boolean {
   return (
     localName(name) === "timeout" ||
@@ -196,7 +196,7 @@ export function textInside(node: Node): string {
   return trimLines(trace ? textOf(trace) : own);
 }
 
-/** Without blank lines around it; the first line keeps its indentation. */
+/** Removes blank lines around the text; the first line keeps its indentation. */
 function trimLines(text: string): string {
   return text.slice(text.lastIndexOf("\n", text.search(/\S/)) + 1).trimEnd();
 }
@@ -230,11 +230,11 @@ const markedProperties = (output: string): [string, string][] =>
     return [key.trim(), value.join("=").trim()];
   });
 
-/** One more than is kept, so that there is a warning. */
+/** Returns one more than is kept, so that there is a warning. */
 export const markedAttachments = (output: string): WrittenAttachment[] =>
   marksIn(output, "ATTACHMENT", MAX_ATTACHMENTS + 1).map((path) => ({ path }));
 
-/** Without the lines that only name attachments, which are shown as files. */
+/** Removes lines that only name attachments, because attachments are shown as files. */
 const withoutAttachmentLines = (output: string): string =>
   output.includes("[[ATTACHMENT|")
     ? output

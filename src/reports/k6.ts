@@ -1,12 +1,8 @@
 /** The summary of k6, of --summary-export and of the data of handleSummary: https://grafana.com/docs/k6 */
 
 import { asCount, asText, isObject, type JsonObject, toCase, toFields, toFault } from "./fields.ts";
-import { hasFields } from "./refusals.ts";
 import { MAX_LEVELS, nestedTooDeeply, type Report, type ReportedCase } from "./report.ts";
 import { createCutter, type Cutter, MAX_CASES, tooManyCases } from "./text.ts";
-
-export const isK6 = (json: unknown): boolean =>
-  hasFields(json, "root_group", "metrics") && hasFields(toFields(json).root_group, "checks", "groups");
 
 /**
  * Each check and each threshold is a test case. A check that failed at least once has failed, unless a threshold of the metric `checks` says how
@@ -17,7 +13,7 @@ export function readK6(json: unknown): Report {
   const { root_group, metrics, state } = toFields(json);
   const thresholds = readThresholds(toFields(metrics), cutter);
   const isBounded = Object.entries(toFields(metrics)).some(
-    ([name, metric]) => /^checks\b/.test(name) && hasFields(metric, "thresholds"),
+    ([name, metric]) => /^checks\b/.test(name) && toFields(metric).thresholds !== undefined,
   );
   const cases = [...readChecks(toFields(root_group), isBounded, cutter), ...thresholds];
   if (cases.length > MAX_CASES) throw tooManyCases();

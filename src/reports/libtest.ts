@@ -12,9 +12,9 @@ type Test = { name: string; end: JsonObject | null; isSlow: boolean; attempts: n
 
 /** One test binary. */
 type Suite = {
-  /** The name of the binary, "" where nothing tells it. */
+  /** The name of the binary; "" if it is unknown. */
   name: string;
-  /** In the order of their first events. */
+  /** Tests in the order of their first events. */
   tests: Test[];
   /** The tests that began and have not ended, by name. */
   running: Map<string, Test>;
@@ -36,7 +36,7 @@ export function readLibtest(text: string): Report {
     if (count > MAX_CASES) throw tooManyCases();
     if (type === "test" || type === "bench") {
       const written = asText(event.name);
-      // With nextest the events of several suites may be mixed; its names begin with that of the suite.
+      // With nextest the events of several suites may be interleaved; test names begin with the name of their suite.
       const at = written.indexOf("$");
       const suite = (at === -1 ? undefined : open.get(written.slice(0, at))) ?? suites.at(-1);
       if (suite) readTest(suite, written, event);
@@ -86,7 +86,7 @@ export function readLibtest(text: string): Report {
   };
 }
 
-/** What cargo writes to stderr before it starts a binary: "     Running tests/cart.rs (target/debug/deps/cart-0f2)". */
+/** The line that cargo writes to stderr before it starts a binary: "     Running tests/cart.rs (target/debug/deps/cart-0f2)". */
 const RUNNING =
   /^ {3,5}(?:Running .{1,500}\(.{0,1000}[/\\]([^/\\()]{1,200})-[\da-f]{16}(?:\.exe)?\)|Doc-tests .{1,500})\s*$/;
 
@@ -123,7 +123,7 @@ function toCases(suite: Suite, cutter: Cutter, unknown: UnknownResults): Reporte
 }
 
 /**
- * Whether the totals of the suite are those of its runs. The number of runs alone may be right by chance, when one test ran twice and
+ * Whether the totals of the suite equal those of its runs. The number of runs alone may be equal by chance, if one test ran twice and
  * another is lost.
  */
 function hasOneRunPerTest({ tests, declared, end }: Suite): boolean {
@@ -204,7 +204,7 @@ function toNames(binary: string, written: string) {
   return { suite, name: at === -1 ? name : name.slice(at + 2), file: null, line: null };
 }
 
-/** What follows "panicked at src/lib.rs:13:73:", or before Rust 1.73 what stands in quotes after it. */
+/** Returns the text after "panicked at src/lib.rs:13:73:", or before Rust 1.73 the quoted text after "panicked at". */
 function toMessage(output: string): string {
   const at = output.indexOf(" panicked at ");
   const panic = at === -1 ? "" : output.slice(at + " panicked at ".length);
@@ -220,7 +220,7 @@ function toDisagreement({ end, declared }: Suite, cases: ReportedCase[]): string
   return isPlain ? disagreement({ tests: declared, passed, failed, skipped: ignored }, cases) : [];
 }
 
-/** What fails without a test: a binary that did not end, and one that says that it failed. */
+/** Returns failures without a test: a binary that did not end, or that reports a failure of its own. */
 function toFaults({ name, end }: Suite, cases: ReportedCase[], cutter: Cutter): ReportedCase[] {
   const told = { suite: name };
   if (end === null)

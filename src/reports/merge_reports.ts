@@ -39,7 +39,7 @@ export function mergeReports(named: [string, Report][]): Report {
     partial: reports.some(({ partial }) => partial),
     durationMs: durations.length < reports.length ? null : durations.reduce((sum, ms) => sum + ms, 0),
     completedAt: ends.length < reports.length ? null : new Date(ends.reduce((latest, end) => Math.max(latest, end))),
-    // The first file that says something is believed.
+    // The first file that has a field takes precedence.
     context: Object.assign({}, ...reports.map(({ context }) => context).reverse()),
     ...(attachments.length > 0 ? { attachments } : {}),
     warnings: named.flatMap(([name, { warnings, cases, countsOnly }]) => {

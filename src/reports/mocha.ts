@@ -11,7 +11,7 @@ export function readMocha(json: unknown): Report {
   const cutter = createCutter();
   const list = asList(tests).map(toFields);
   const listed = new Set(list.map(toKey));
-  // A hook that fails is no test, and stands among the failures alone.
+  // A failed hook is no test, and is only listed among the failures.
   const hooks = asList(failures)
     .map(toFields)
     .filter((one) => !listed.has(toKey(one)));
@@ -68,7 +68,7 @@ function readTest(test: JsonObject, status: CaseStatus, cutter: Cutter): Reporte
   const retries = typeof test.currentRetry === "number" && test.currentRetry > 0 ? Math.trunc(test.currentRetry) : 0;
   const text = asText(stack) || asText(message);
   return toCase(cutter, {
-    // The titles of the suites are joined with spaces, so that they cannot be told apart.
+    // The titles of the suites are joined with spaces, so they cannot be separated.
     suite: fullTitle.endsWith(title) ? fullTitle.slice(0, fullTitle.length - title.length).trim() : "",
     name: title || fullTitle,
     file: asText(test.file).replace(/^file:\/\//, ""),

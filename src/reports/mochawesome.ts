@@ -7,7 +7,7 @@ import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, to
 import type { WrittenAttachment } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
-/** A suite and what it inherits from those around it. */
+/** A suite and the fields inherited from the suites around it. */
 type Place = { suite: JsonObject; titles: string; file: string };
 
 /** Throws a ReportError when there are too many cases. */
@@ -16,14 +16,14 @@ export function readMochawesome(json: unknown): Report {
   const cutter = createCutter();
   const unknown = createUnknownResults();
   const [tests, hooks]: [ReportedCase[], ReportedCase[]] = [[], []];
-  // Before version 4 there is one suite around all, with other names for what it holds.
+  // Before version 4 there is one root suite, whose fields have other names.
   const open = (Array.isArray(results) ? asList(results) : [suites])
     .map((suite): Place => ({ suite: toFields(suite), titles: "", file: "" }))
     .reverse();
   for (let place = open.pop(); place; place = open.pop()) {
     const { suite } = place;
     const file = asText(suite.fullFile) || asText(suite.file) || place.file;
-    // As Mocha's own JSON joins them, so that a test is the same one in both.
+    // Titles are joined like in Mocha's own JSON, so that a test has the same name in both formats.
     const titles = [place.titles, asText(suite.title)].filter(Boolean).join(" ").slice(0, MAX_TITLES);
     for (const test of asList(suite.tests)) tests.push(readTest(toFields(test), titles, file, cutter, unknown));
     for (const hook of [...asList(suite.beforeHooks), ...asList(suite.afterHooks)].map(toFields))
@@ -61,7 +61,7 @@ function toStatus({ state, fail, pass, pending, err }: JsonObject): CaseStatus |
   if (state === "failed" || fail === true) return "failed";
   if (state === "pending" || pending === true) return "skipped";
   if (state === "passed" || pass === true) return Object.keys(toFields(err)).length > 0 ? "failed" : "passed";
-  // What did not run after a hook that failed, or after --bail.
+  // Tests that did not run after a failed hook or after --bail.
   return state === undefined || state === null || state === "" || state === "skipped" ? "skipped" : null;
 }
 
@@ -93,7 +93,7 @@ function readTest(
 
 const FILE = /\.(?:png|jpe?g|gif|webp|mp4|webm|zip|log|txt|json|html)$/i;
 
-/** What a test adds with addContext: JSON of a text, of a title with a value, or of a list of them. */
+/** Reads what a test added with addContext: JSON of a text, of a title with a value, or of a list of these. */
 function readContext(context: unknown): { texts: string[]; attachments: WrittenAttachment[] } {
   let added: unknown = context;
   try {

@@ -14,7 +14,7 @@ export function isNative(json: unknown): boolean {
   return keys.length > 0 && keys.every((key) => Object.hasOwn(nativeReport.entries, key));
 }
 
-/** As strict as every body of the API: throws a ReportError that names the bad fields. */
+/** Validates as strictly as every body of the API: throws a ReportError that names the invalid fields. */
 export function readNative(json: unknown): Report {
   const { problems, report, cases } = validate(json);
   if (problems.length > MAX_PROBLEMS) problems.splice(MAX_PROBLEMS, problems.length, "and more");
@@ -44,7 +44,7 @@ const toAttachments = ({ attachments }: NativeCase): Pick<ReportedCase, "attachm
 
 const MAX_PROBLEMS = 20;
 
-/** Case by case, because valibot would collect the mistakes of 200,000 cases before it answers. */
+/** Validates case by case, because valibot would collect the mistakes of 200,000 cases before it returns. */
 function validate(json: unknown): { problems: string[]; report: NativeReport | null; cases: NativeCase[] | null } {
   const given = Object.hasOwn(Object(json), "cases") ? (json as { cases: unknown }).cases : null;
   const list: unknown[] | null = Array.isArray(given) ? given : null;
@@ -68,7 +68,7 @@ function toProblems(issues: v.BaseIssue<unknown>[], entries: v.ObjectEntries, pa
   for (const issue of issues) {
     const last = issue.path?.at(-1);
     const field = [...path, ...(last ? [cut(String(last.key), 100)] : [])].join(".") || "body";
-    // Several rules of one field can fail; the first one tells it.
+    // Several rules of one field can fail; the first one is reported.
     if (issue.type !== "strict_object" || !last) {
       if (!problems.has(field)) problems.set(field, `${issue.message}, got ${show(issue.input)}`);
     } else if (issue.expected !== "never") problems.set(field, "expected a value, got none");

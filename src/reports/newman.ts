@@ -78,7 +78,7 @@ function toFolders({ item: items }: JsonObject): Map<string, string[]> {
   return found;
 }
 
-/** By the execution that they belong to. */
+/** Groups failures by the execution that they belong to. */
 function groupFailures(failures: JsonObject[]): Map<string, JsonObject[]> {
   const groups = new Map<string, JsonObject[]>();
   for (const failure of failures) {
@@ -114,7 +114,7 @@ const ERRORS: [field: string, at: string][] = [
   ["testScript", "test-script"],
 ];
 
-/** What failed outside of assertions; takes the failures that say the same out of `failures`. */
+/** Returns failures outside of assertions, and removes their duplicates from `failures`. */
 function readErrors(execution: JsonObject, failures: JsonObject[], place: Place, cutter: Cutter): ReportedCase[] {
   const cases: ReportedCase[] = [];
   for (const [field, at] of ERRORS) {

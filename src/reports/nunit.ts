@@ -20,7 +20,7 @@ import { createUnknownResults, type UnknownResults } from "./unknown_results.ts"
 
 type Node = Bun.XML.Node;
 
-/** Suites around what is read next: their class or namespace path, or their names. `own`: those in the file that Pester names. */
+/** Suites around the next node: their class or namespace path, or their names. `own`: those in the file that Pester names. */
 type Place = { node: Node; fixture: string; names: string[]; file: string | null; own: string };
 
 /** Throws a ReportError when there are too many cases. */
@@ -67,7 +67,7 @@ const PLACES = new Set(["test-suite", "test-case", "results"]);
 
 const timeOf = ({ attributes }: Node): number | null => msFromSeconds(attributes["duration"] ?? attributes["time"]);
 
-/** Version 3 tells the class of each case; version 2 only nests namespaces and fixtures. */
+/** Version 3 has the class of each case; version 2 only nests namespaces and fixtures. */
 function enter(place: Place): Place {
   const { node, fixture, names, file, own } = place;
   const { type = "", name = "", fullname = "", classname = "" } = node.attributes;
@@ -121,7 +121,7 @@ function toProperties(node: Node, { result = "", label = "" }: Node["attributes"
   ]);
   const outcome = label || (["Inconclusive", "Warning", "NotRunnable", "Ignored"].includes(result) ? result : "");
   return [...(outcome ? [["result", outcome] as [string, string]] : []), ...told].filter(
-    // What NUnit needs itself begins with an underscore.
+    // Names that begin with an underscore are NUnit's own.
     ([name, value]) => name !== "" && value !== "" && !name.startsWith("_"),
   );
 }

@@ -10,32 +10,32 @@ type Node = Bun.XML.Node;
 export const isOpenTestReporting = (root: string, head: string): boolean =>
   (root === "events" || root === "execution") && head.includes("https://schemas.opentest4j.org/reporting/");
 
-/** A test or what holds tests. */
+/** A test or a container of tests. */
 type Item = {
   parent: Item | undefined;
   name: string;
   hasChildren: boolean;
-  /** Of its class or file, on itself. */
+  /** The class or file that the item itself names. */
   className: string;
   file: string;
   isContainer: boolean;
   isMethod: boolean;
   startedAt: number;
   durationMs: number | null;
-  /** Absent: it did not finish. */
+  /** The result; undefined if the item did not finish. */
   result: Node | undefined;
   hasFinished: boolean;
   output: string[];
 };
 
-/** Throws a ReportError when there are too many cases. */
+/** Throws a ReportError if there are too many cases. */
 export function readOpenTestReporting(root: Node): Report {
   const cutter = createCutter();
   const unknown = createUnknownResults();
   const { items, endedAt } = localName(root.name) === "events" ? readEvents(root) : readHierarchy(root);
   const failed = new Set<Item>();
   const cases: ReportedCase[] = [];
-  // What is inside an item comes after it.
+  // Children follow their parent, so they are read first.
   for (const item of items.toReversed()) {
     const status = statusOf(item, unknown);
     const isTest = !item.hasChildren && !(item.isContainer && status !== "skipped");
@@ -132,7 +132,7 @@ const STATUSES: Record<string, CaseStatus> = {
   ERRORED: "failed",
 };
 
-/** What holds tests may end without a result. */
+/** Returns the status; a container may end without a result. */
 function statusOf({ result, hasFinished, hasChildren }: Item, unknown: UnknownResults): CaseStatus {
   if (!hasFinished) return "failed";
   if (!result) return hasChildren ? "passed" : "failed";
@@ -142,7 +142,7 @@ function statusOf({ result, hasFinished, hasChildren }: Item, unknown: UnknownRe
   return "failed";
 }
 
-/** `status` null: the item is no test. */
+/** Creates a test case; `status` null: the item is a container. */
 function toTestCase(item: Item, status: CaseStatus | null, cutter: Cutter): ReportedCase {
   const { result, output, durationMs, hasFinished } = item;
   const throwable = result && elementsOf(result).find((node) => localName(node.name) === "throwable");
@@ -164,7 +164,7 @@ function toTestCase(item: Item, status: CaseStatus | null, cutter: Cutter): Repo
     : toCase(cutter, { ...told, name, status });
 }
 
-/** As JUnit XML has it: the class, otherwise the names of what it is in. */
+/** Returns the suite as in JUnit XML: the class, or the names of the items around it. */
 function placeOf(item: Item): { suite: string; file: string; name: string } {
   let { className, file, name } = item;
   const names: string[] = [];

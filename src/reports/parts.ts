@@ -1,4 +1,4 @@
-/** Splits a text that holds several reports, one after the other: what the reader of one leaves out may be another one. */
+/** Splits a text that contains several reports in sequence: text after one report may be another one. */
 
 import { isGoText } from "./go_text.ts";
 import { type Reader, READERS } from "./readers.ts";
@@ -26,7 +26,7 @@ const BEGINNINGS: [kind: string, pattern: string][] = [
 ];
 const BEGINNING = new RegExp(`^(?:${BEGINNINGS.map(([kind, pattern]) => `(?<${kind}>${pattern})`).join("|")})`, "gm");
 
-/** What tells an event of JSON lines, by the kinds. */
+/** Patterns that recognise an event of JSON lines, by kind. */
 const EVENTS: [kind: string, pattern: RegExp][] = [
   ["go_json", /^\{.*"Action":"/],
   ["libtest", /^\{ ?"type": ?"(?:suite|test|bench)", ?"(?:event|name)":/],
@@ -38,18 +38,18 @@ const EVENTS: [kind: string, pattern: RegExp][] = [
 /** A key that a JSON document of a report begins with, or has near its beginning. */
 const DOCUMENT =
   /^\[\s*\{|^\{\s*"(?:config|collection|results|run|taskSlug|created)"|"(?:testResults|num\w+Tests|num\w+TestSuites|suites|stats|reportFormat|tests|testNodes|exitcode|examples|elements|uuid|failed)"\s*:/;
-const HEAD = 1_000;
-
-/** Characters that may be read on trial: so many times the text, and some more for a small one. To look at them takes a part of that. */
-const MAX_READINGS = 4;
-const MIN_TRIAL_CHARACTERS = 1_000_000;
-const LOOKS_PER_READING = 4;
-type Trials = { left: number };
+const HEAD_LENGTH = 1_000;
 
 /**
- * Reads all reports in a text, of which `reader` recognises the whole or the beginning. Lines of other programs may stand
- * between them.
+ * Maximum number of characters read on trial: a multiple of the text, and a minimum for a small one. Each trial counts as a part of its
+ * length.
  */
+const MAX_READINGS = 4;
+const MIN_TRIAL_CHARACTERS = 1_000_000;
+const TRIALS_PER_READING = 4;
+type Trials = { left: number };
+
+/** Reads all reports in a text, of which `reader` recognises the whole or the beginning. Lines of other programs may be between them. */
 export function readParts(text: string, reader: Reader, source: Source, read: Read): ReadPiece[] {
   const trials = { left: MIN_TRIAL_CHARACTERS + MAX_READINGS * text.length };
   const whole = toPiece(0, reader, source);
@@ -72,13 +72,13 @@ export function recogniseSource(source: Source): { reader: Reader; source: Sourc
   return byText ? { reader: byText, source } : null;
 }
 
-/** Where a report begins in a text that no reader recognises: the line, counted from 1, and the title of its format. */
+/** Finds the beginning of a report in a text that no reader recognises: its line (from 1) and the title of its format. */
 export function findBeginning(text: string): { at: number; line: number; title: string } | null {
   const first = firstPiece(text);
   return first && { at: first.from, line: lineAt(text, first.from), title: first.reader.title };
 }
 
-/** Lines that begin like a report, of which the first one that begins one is looked for. */
+/** Maximum number of lines that look like the beginning of a report and are tried. */
 const MAX_TRIED_LINES = 20;
 
 function firstPiece(text: string): Piece | null {
@@ -98,10 +98,10 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
   let all: Report | null | undefined;
   const isUnbroken = () => (all ??= tryRead())?.partial === false;
   for (const [at, nextKind] of beginnings(text, from + minLength(piece), kind)) {
-    trials.left -= (text.length - at) / LOOKS_PER_READING;
+    trials.left -= (text.length - at) / TRIALS_PER_READING;
     if (trials.left < 0) break;
     const next = pieceAt(text, at, nextKind);
-    // Readers of lines go on, and that of JUnit knows further roots, as long as nothing stands between them.
+    // Readers of lines continue, and that of JUnit accepts further roots, unless there is text between them.
     const isRead = source.json === undefined && (source.root === null || (kind === "junit" && isUnbroken()));
     if (!next || (next.kind === kind && isRead)) continue;
     trials.left -= at - from;
@@ -110,7 +110,7 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
     const isSure = isExact(source) && isWhole(before);
     let rest = isWhole(before) ? orNull(() => split(text, next, read, trials), !isSure) : null;
     if (!isSure && !(rest && isWhole(rest[0]!.report))) {
-      // A document ends where its root does. Lines go on while those that follow change what is read.
+      // A document ends with its root. Lines continue as long as further lines change the result.
       if (all === undefined) trials.left -= text.length - from;
       if (isExact(source) || !isSame(before, (all ??= tryRead()))) continue;
       rest ??= split(text, next, read, trials);
@@ -121,7 +121,7 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
   return [{ line, report: withTrailing(report, piece, text, text.length) }];
 }
 
-/** Throws the fault of a JSON document when what follows it, and is no report, may be a broken one. */
+/** Throws the fault of a JSON document if the text after it, which is no report, may be a broken one. */
 function withTrailing(report: Report, { from, source }: Piece, text: string, to: number): Report {
   if (source.document === null || source.json === undefined) return report;
   const trailing = text.slice(from + source.document.end, to).trim();
@@ -131,7 +131,7 @@ function withTrailing(report: Report, { from, source }: Piece, text: string, to:
   return { ...report, warnings: [warning, ...report.warnings] };
 }
 
-/** `mayFail`: what cannot be read is no report; otherwise it surely is one, and what is wrong with it is an error. */
+/** `mayFail`: an unreadable text is no report; otherwise it surely is one, and the error is thrown. */
 function orNull<T>(readIt: () => T, mayFail: boolean): T | null {
   try {
     return readIt();
@@ -163,7 +163,7 @@ function toPiece(from: number, reader: Reader, source: Source): Piece {
   return { from, reader, source, kind: name === "tap" && !isPlainTap(text) && isProve(text) ? "prove" : name };
 }
 
-/** The report that begins there, by the line; a document tells more. */
+/** Returns the report that begins at a line; a document is recognised by more than the line. */
 function pieceAt(text: string, at: number, kind: string): Piece | null {
   return orNull(() => {
     const source = toSource(text.slice(at));
@@ -182,7 +182,7 @@ function pieceAt(text: string, at: number, kind: string): Piece | null {
 const hasTap = (text: string): boolean =>
   /^[ \t]*(?:not )?ok\b/m.test(text) && /^[ \t]*(?:K?TAP version|1\.\.\d+|not ok\b)/m.test(text);
 
-/** How far a report goes at least. */
+/** Returns the minimum length of the report. */
 function minLength({ kind, source: { text, root, json, document } }: Piece): number {
   if (json !== undefined) return document?.end ?? text.length;
   if (kind === "prove") return Math.max(1, text.search(PROVE_RESULT));
@@ -190,7 +190,7 @@ function minLength({ kind, source: { text, root, json, document } }: Piece): num
   return end ? end.index + end[0].length : 1;
 }
 
-/** What the builds of tests print before their first event, which is part of the report. */
+/** Output of the build before the first event, which is part of the report. */
 const GO_BUILD = /^(?:# \S+(?: \[\S+\])?\n(?!#)|FAIL\t\S+ \[)/m;
 const BUILDS: Record<string, RegExp> = {
   go_json: GO_BUILD,
@@ -199,7 +199,7 @@ const BUILDS: Record<string, RegExp> = {
 };
 const MAX_GAP = 200_000;
 
-/** Where lines begin that begin a report of another kind; lines of one kind that follow each other count once. */
+/** Yields the positions of lines that begin a report of another kind. Consecutive lines of one kind count once. */
 function* beginnings(text: string, from: number, own: string): Generator<[number, string]> {
   let [last, before] = [own, from];
   const pattern = new RegExp(BEGINNING);
@@ -210,7 +210,7 @@ function* beginnings(text: string, from: number, own: string): Generator<[number
     before = index + match[0].length;
     const kind = match.groups!.json === undefined ? nameOf(match.groups!) : jsonKindAt(text, index);
     if (kind === null) continue;
-    // Within a file of prove there is TAP, and behind its result another report.
+    // A file of prove contains TAP, and another report may follow its result.
     if (own === "prove" && kind === "tap") last = PROVE_RESULT.test(gap) ? own : kind;
     if (kind !== own && (kind !== last || kind === "json"))
       yield [index - gap.length + (BUILDS[kind]?.exec(gap)?.index ?? gap.length), kind];
@@ -222,7 +222,7 @@ const nameOf = (groups: Record<string, string | undefined>): string =>
   BEGINNINGS.find(([kind]) => groups[kind] !== undefined)![0];
 
 function jsonKindAt(text: string, at: number): string | null {
-  const head = text.slice(at, at + HEAD);
+  const head = text.slice(at, at + HEAD_LENGTH);
   const end = head.indexOf("\n");
   const line = end === -1 ? head : head.slice(0, end);
   return EVENTS.find(([, pattern]) => pattern.test(line))?.[0] ?? (DOCUMENT.test(head) ? "json" : null);

@@ -5,7 +5,7 @@ import { FAILED_TO_LOAD, splitPlaywrightTitles, withProject } from "./js_tools.t
 import type { CaseName, CaseStatus, FailureKind, KnownNames, Report, ReportedCase } from "./report.ts";
 import { addTitle, createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
-/** A suite and what it inherits from those around it. */
+/** A suite and the fields inherited from the suites around it. */
 type Place = { suite: JsonObject; titles: string[]; file: string };
 
 /** Throws a ReportError when there are too many cases. */
@@ -120,7 +120,7 @@ function toProperties(spec: JsonObject, test: JsonObject): [string, string][] {
   ].filter((pair): pair is [string, string] => pair[0] !== "" && pair[1] !== "");
 }
 
-/** What failed outside of all tests: a file that does not load, which lets no test run, a global set-up or teardown. */
+/** Reads a failure outside of all tests: a file that does not load, so no test runs, or a failed global setup or teardown. */
 function readFault(
   error: JsonObject,
   { globalSetup, globalTeardown }: JsonObject,

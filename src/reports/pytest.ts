@@ -1,4 +1,4 @@
-/** What the JSON formats of pytest share: names, and the exit status of a session. */
+/** Code that the JSON formats of pytest share: names, and the exit status of a session. */
 
 import { FAULT, toFault } from "./fields.ts";
 import type { FailureKind, ReportedCase } from "./report.ts";
@@ -24,7 +24,7 @@ export function createPytestNames(): (nodeId: string) => { suite: string; name: 
   };
 }
 
-/** As pytest's own JUnit XML has them: the module and the classes are dotted. */
+/** Builds suite and file like pytest's own JUnit XML: module and classes are joined with dots. */
 function toPlace(address: string): { suite: string; file: string } {
   const [file = "", ...classes] = address.split("::");
   const module = file.replace(/\.py$/, "").replaceAll("/", ".");

@@ -60,7 +60,7 @@ function toDeclared({ total, failed, error, skipped, xfailed }: JsonObject): Dec
   };
 }
 
-/** Of a report made with --json-report-summary, which lists no tests. */
+/** Returns the totals of a report made with --json-report-summary, which lists no tests. */
 function toCounts({ tests, failed, skipped }: Declared, exitcode: unknown): NonNullable<Report["countsOnly"]> {
   const passed = Math.max(0, (tests ?? 0) - failed - skipped);
   return { passed, failed: exitcode === 0 ? failed : Math.max(1, failed), skipped };
@@ -101,7 +101,7 @@ function readTest(test: JsonObject, { toNames, cutter, unknown }: Reading): Repo
     line: typeof test.lineno === "number" ? test.lineno + 1 : null,
     status,
     kind: status === "failed" ? toPytestKind(stages[1]!.outcome === "failed", message || text) : null,
-    // How often it ran again is not written.
+    // The report does not contain the number of reruns.
     flaky: isRerun,
     attempts: isRerun ? 2 : 1,
     durationMs: seconds === null ? null : toMs(seconds * 1000),

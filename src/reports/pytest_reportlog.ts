@@ -8,7 +8,7 @@ import { type CaseStatus, type Report, type ReportedCase, ReportError } from "./
 import { createCutter, type Cutter, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
-/** What is kept of a phase: not its keywords and its place, of which each phase of each test has its own. */
+/** The stored part of a phase. Keywords and location are omitted, because each phase of each test repeats them. */
 type Phase = { when: unknown; outcome: string; wasxfail: unknown; longrepr: unknown };
 type Test = {
   nodeId: string;
@@ -17,12 +17,12 @@ type Test = {
   reruns: Phase[];
   hasEnded: boolean;
   seconds: number;
-  /** Of the last phase. */
+  /** The sections of the last phase. */
   sections: unknown;
   userProperties: unknown;
 };
 
-/** What one start of pytest tells. */
+/** One session of pytest. */
 type Session = { tests: Test[]; open: Map<string, Test>; collectors: JsonObject[]; finish: JsonObject | null };
 
 export const isPytestReportlog = (text: string): boolean =>
@@ -68,7 +68,7 @@ export function readPytestReportlog(text: string): Report {
 
 const SUBTEST = /^Sub_?[Tt]est_?[Rr]eport$/;
 
-/** How many tests this report adds. */
+/** Returns the number of tests that this report adds. */
 function readPhase({ tests, open }: Session, event: JsonObject): number {
   const nodeId = asText(event.nodeid);
   let test = open.get(nodeId);

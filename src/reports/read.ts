@@ -10,9 +10,9 @@ import { cut, decode } from "./text.ts";
 import { unpack } from "./unpack.ts";
 
 /**
- * Several files become one report. `format` names one of READERS and overrides recognition; `maxInflatedBytes` bounds
- * all files together, and is set with `variable`; `mayBeEmpty`: a file that holds nothing is a report without test cases, which is "absent" if there was no file. The bytes of `files` are given back while they are read. Throws a ReportError that says which
- * file, where in it, and why.
+ * Reads several files as one report. `format` names one of READERS and overrides recognition; `maxInflatedBytes` limits all files together,
+ * and is set with `variable`; `mayBeEmpty`: an empty file is a report without test cases, which is "absent" if there was no file. The bytes
+ * of `files` are released while they are read. Throws a ReportError with the file, the location in it, and the reason.
  */
 export function readReport(
   files: { name: string; bytes: Uint8Array }[],
@@ -33,9 +33,9 @@ export function readReport(
       continue;
     }
     const text = naming(() => toText(plain));
-    // As a text it is there once more, and the tree of a large one takes several times as much.
+    // The text is a second copy, and the tree of a large one takes several times as much memory.
     file.bytes = NOTHING;
-    if (text !== null && text.length > LARGE_TEXT) Bun.gc(true);
+    if (text !== null && text.length > LARGE_TEXT_LENGTH) Bun.gc(true);
     const written = naming(() => sourceOf(text, plain));
     const { reader, source } = forced
       ? { reader: forced, source: written }
@@ -62,8 +62,7 @@ export function readReport(
 }
 
 /**
- * Returns the name of the format of a file; undefined: the file is not a test report. Throws a ReportError for a file that is empty
- * or broken.
+ * Returns the name of the format of a file; undefined: the file is not a test report. Throws a ReportError if the file is empty or broken.
  */
 export function findFormat(bytes: Uint8Array, maxInflatedBytes: number): string | undefined {
   const plain = unpack(bytes, maxInflatedBytes);
@@ -92,39 +91,16 @@ export function cutPrelude(bytes: Uint8Array): { bytes: Uint8Array<ArrayBuffer>;
   }
 }
 
-const LOOKS = 16;
-const LOOK_BYTES = 4_096;
-const LARGE_BYTES = 1_000_000;
-
-/**
- * About how many test cases large files hold, as a look at parts of them tells: only what can be got ready meanwhile may
- * depend on it. 0 for what is small, or no plain JUnit XML.
- */
-export function guessCases(files: readonly { bytes: Uint8Array }[]): number {
-  let cases = 0;
-  for (const { bytes } of files) {
-    if (bytes.length < LARGE_BYTES) continue;
-    let seen = 0;
-    for (let look = 0; look < LOOKS; look++) {
-      const from = Math.floor((look * (bytes.length - LOOK_BYTES)) / (LOOKS - 1));
-      const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, LOOK_BYTES).toString("latin1");
-      seen += text.split("<testcase ").length - 1;
-    }
-    cases += Math.round((seen * bytes.length) / (LOOKS * LOOK_BYTES));
-  }
-  return cases;
-}
-
 const NOTHING = new Uint8Array();
 
-/** What a runner that died has left of its report. */
+/** The empty report that a killed runner leaves. */
 const EMPTY = emptyReport("empty", ["The report is empty"]);
 /** No file was sent, because there is none: the upload says why. */
 const ABSENT = emptyReport("empty");
 
 const isBlank = (bytes: Uint8Array): boolean => bytes.length < 1_000 && decode(bytes).trim() === "";
-/** From here on what has been read is given back at once, and not when the collector comes round to it. */
-const LARGE_TEXT = 32 * 2 ** 20;
+/** Above this length, memory that has been read is released immediately instead of at the next garbage collection. */
+const LARGE_TEXT_LENGTH = 32 * 2 ** 20;
 
 type Together = Exclude<Reader["read"], (source: Source) => Report>;
 
@@ -134,7 +110,7 @@ function withName<T>(name: string, isOneOfMany: boolean, read: () => T): T {
     return read();
   } catch (error) {
     if (!(error instanceof ReportError)) throw error;
-    // A message that begins with a field stands by itself as long as there is no other file to be meant.
+    // A message that begins with a field needs no file name if there is only one file.
     if (error.message.startsWith('"') && !isOneOfMany) throw new ReportError(`Cannot read ${error.message}`);
     throw new ReportError(`Cannot read "${cut(name, 200)}": ${error.message}`);
   }

@@ -15,7 +15,7 @@ import { isGoJson, readGo } from "./go.ts";
 import { isGoText, readGoText } from "./go_text.ts";
 import { readJest } from "./jest.ts";
 import { isPlace, isRoot, readJunit } from "./junit.ts";
-import { isK6, readK6 } from "./k6.ts";
+import { readK6 } from "./k6.ts";
 import { isLibtest, readLibtest } from "./libtest.ts";
 import { readMocha } from "./mocha.ts";
 import { readMochawesome } from "./mochawesome.ts";
@@ -45,13 +45,13 @@ import { readXunit } from "./xunit.ts";
 import { needJson, type Source } from "./source.ts";
 
 export type Reader = {
-  /** What `format` is set to. */
+  /** The value of the parameter `format`. */
   name: string;
   title: string;
   recognise: (source: Source) => boolean;
   /** Whether a document without test cases, which nothing recognises, is of this format when `format` says so. */
   isEmpty?: (source: Source) => boolean;
-  /** One report from one file, or from all files of the format where each holds only one result. */
+  /** Reads one report from one file, or from all files of the format if each has only one result. */
   read: ((source: Source) => Report) | { together: (sources: Source[]) => Report };
 };
 
@@ -159,7 +159,7 @@ export const READERS: Reader[] = [
   {
     name: "dart",
     title: "Dart or Flutter test JSON lines",
-    // Flutter writes what it builds before them, and lists of events of its own.
+    // Flutter writes build output before the events, and events of its own.
     recognise: ({ root, text }) =>
       root === null &&
       /^(?:(?!\{).*\n){0,1000}\{.{0,1000}"type":"(?:start|allSuites|suite|group|testStart|testDone|print|error)"/.test(
@@ -171,7 +171,7 @@ export const READERS: Reader[] = [
   {
     name: "teamcity",
     title: "TeamCity service messages",
-    // To TAP they are comments, and to them it is output: what comes first is meant.
+    // Each format ignores the lines of the other, so the one that begins first is chosen.
     recognise: ({ root, text }) => {
       const first = root === null ? /^[^"\n]{0,100}##teamcity\[test[A-Z]/m.exec(text) : null;
       return first !== null && !isPlainTap(text.slice(0, first.index));
@@ -254,7 +254,8 @@ export const READERS: Reader[] = [
   {
     name: "k6",
     title: "a summary of k6",
-    recognise: ({ json }) => isK6(json),
+    recognise: ({ json }) =>
+      hasFields(json, "root_group", "metrics") && hasFields(toFields(json).root_group, "checks", "groups"),
     read: (source) => readK6(needJson(source)),
   },
   {
@@ -297,7 +298,7 @@ export const READERS: Reader[] = [
   },
 ];
 
-/** For a reader that needs the document as one, and refuses what is broken. */
+/** For readers that need the whole document, and refuse a broken one. */
 const wholly = (read: (root: Bun.XML.Node) => Report): XmlReading<Report> => ({
   whole: null,
   read: (parts) => read([...parts][0]!.root),

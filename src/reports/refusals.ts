@@ -1,4 +1,4 @@
-/** What people upload by mistake, recognised so that the refusal can say what it is. */
+/** Recognises files that people upload by mistake, so that the error can name them. */
 
 import { headOf } from "./text.ts";
 
@@ -19,7 +19,7 @@ const MAGIC: [string, string][] = [
   ["SQLite format 3", "an SQLite database"],
 ];
 
-/** From the first bytes, before they are taken for text. */
+/** Recognises a file by its first bytes, before it is decoded as text. */
 export function binaryKind(bytes: Uint8Array): string | null {
   const head = headOf(bytes, 262);
   if (head.slice(257) === "ustar") return "a tar archive";
@@ -36,7 +36,7 @@ const OTHERS = new Map([
   ["plist", "a property list"],
 ]);
 
-/** Returns what a document is that has the root of a test report but is another tool's, if it is known. */
+/** Returns the kind of a document of another tool that has the root of a test report, if it is known. */
 export function foreignKind(root: string, head: string): string | null {
   if (root === "testsuites" && head.includes("http://check.sourceforge.net/ns")) return "the XML of Check (libcheck)";
   if (root === "TestRun" && /<(?:FailedTests|SuccessfulTests|Statistics)\b/.test(head))

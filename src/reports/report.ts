@@ -15,7 +15,7 @@ export type ReportedCase = {
   kind: FailureKind | null;
   /** Passed, after at least one failure inside this very report. */
   flaky: boolean;
-  /** How often the case ran for this result, at least 1. */
+  /** Number of times the case ran for this result, at least 1. */
   attempts: number;
   /** Whole milliseconds, never negative. */
   durationMs: number | null;
@@ -27,8 +27,13 @@ export type ReportedCase = {
   attachments?: ReportAttachment[];
   /** Failed only because a case that it contains has failed. */
   isThroughChild?: boolean;
-  /** Its suite counts a flaky test, and its failures are listed one by one: it may have passed in the end. */
+  /** The suite counts a flaky test, and the failures of the case are listed one by one: it may have passed in the end. */
   isFlakyByCount?: boolean;
+  /**
+   * How long its file took with everything beside its tests, such as imports and hooks; without a file, its class or package. On one
+   * case of each, and absent where the report does not say.
+   */
+  unitMs?: number;
   /** The run of the tests that it is from, where a report holds several: the last one has the highest number. */
   round?: number;
 } & KnownNames;
@@ -36,14 +41,14 @@ export type ReportedCase = {
 /** A file that explains a result. At least one of `path` and `body` is set. */
 export type ReportAttachment = {
   name: string;
-  /** As the report writes it: absolute, or relative to some folder of the machine that ran the tests. */
+  /** The path as the report has it: absolute, or relative to some folder of the machine that ran the tests. */
   path: string | null;
   contentType: string | null;
   /** The content, where the report itself holds it. */
   body: Uint8Array | null;
 };
 
-/** What a test case is told apart by. */
+/** The fields that identify a test case. */
 export type CaseName = { suite: string; name: string; file: string | null };
 
 /** The names under which the test of a result may be stored already, beside its suite, name and file. */
@@ -52,11 +57,11 @@ export type KnownNames = {
   reportedName?: CaseName;
   /** The names that other reporters of the tool give the test; several tests may share one. */
   otherNames?: CaseName[];
-  /** True where reports that use one of `otherNames` cannot tell the name of this one: a new test keeps them as well. */
+  /** True if reports that use one of `otherNames` do not contain the name of this case: a new test keeps them as well. */
   keepOtherNames?: boolean;
 };
 
-/** A failed case that stands for what no test case shows. */
+/** Creates a failed case for a failure that no test case shows. */
 export const erroredCase = (
   { suite, name, file }: CaseName,
   message: string,
@@ -77,7 +82,7 @@ export const erroredCase = (
   properties: null,
 });
 
-/** What a report says about the build it comes from; fills parameters that the upload leaves out. */
+/** Fields of the build that the report comes from. They fill parameters that the upload omits. */
 export type ReportContext = {
   branch?: string;
   commit?: string;
@@ -94,12 +99,12 @@ export type Report = {
   cases: ReportedCase[];
   /** Set when the report declares counts without listing its cases. */
   countsOnly: { passed: number; failed: number; skipped: number } | null;
-  /** The report broke off; `cases` holds what was whole. */
+  /** Whether the report was truncated; `cases` has the complete ones. */
   partial: boolean;
   /** The report's own duration, else null; the sum of the cases is the fallback and not computed here. */
   durationMs: number | null;
   completedAt: Date | null;
-  /** When its tests ran, by its own clock: only to be compared with another report of the same upload. Absent: it does not say. */
+  /** When its tests ran, by its own clock, to be compared only with other reports of the same upload. Absent: unknown. */
   span?: { from: number; to: number };
   context: ReportContext;
   /** Files that the report names outside of test cases; absent where there are none. */
@@ -108,7 +113,7 @@ export type Report = {
   warnings: string[];
 };
 
-/** Of a runner that left nothing, or nothing in its file. */
+/** Creates the report of a runner that left no file, or an empty one. */
 export const emptyReport = (format: string, warnings: string[] = []): Report => ({
   format,
   suite: null,

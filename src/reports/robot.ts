@@ -23,7 +23,7 @@ type Node = Bun.XML.Node;
 type Suite = {
   path: string;
   file: string | null;
-  /** How many cases came before its own. */
+  /** Number of cases before those of the suite. */
   first: number;
   hasFailedTeardown: boolean;
 };
@@ -31,18 +31,18 @@ type Suite = {
 /** An element whose children are read from `next` on; `suite` is null in the root. */
 type Place = { children: Node["children"]; next: number; suite: Suite | null };
 
-/** What is told of the whole run. */
+/** State of the whole run. */
 type Run = {
   cases: ReportedCase[];
-  /** Of the cases, those that no failed teardown has reached yet. */
+  /** Indexes of the cases that no failed teardown has affected yet. */
   untouched: number[];
-  /** Failed tests that the run was told not to mind, before version 4. */
+  /** Number of failed tests that were not critical, before version 4. */
   uncritical: number;
   suite: string | null;
   status: Node | null;
   statistics: Node | null;
   errors: string[];
-  /** rebot has put down already what a suite's teardown means for its tests. */
+  /** Whether rebot has already applied the teardowns of suites to their tests. */
   isSettled: boolean;
 };
 
@@ -99,14 +99,14 @@ export function readRobot(parts: Iterable<XmlPart>): Report {
     countsOnly: null,
     partial: run.statistics === null,
     durationMs: status && timeOf(status),
-    // Its times are without a zone, of a machine that the report does not name.
+    // The times have no time zone, and the report does not name the machine.
     completedAt: null,
     context: {},
     warnings: [...warnings, ...cutter.warnings()],
   };
 }
 
-/** The places around a part, which have been entered before, with what it holds for each of them. */
+/** Enters the suites around a part again, with the children that the part has for each of them. */
 function reenter(places: Place[], root: Node, depth: number): Place[] {
   let node = root;
   return places.slice(0, depth).map((place, level) => {
@@ -120,7 +120,7 @@ function reenter(places: Place[], root: Node, depth: number): Place[] {
 function enter({ attributes, children }: Node, { suite: outer }: Place, run: Run): Place {
   const { name = "", source } = attributes;
   if (!outer) run.suite ??= name;
-  // Several sources given at once make a suite around them, named after what happened to be given.
+  // Several sources given at once get a suite around them, whose name depends on what was given.
   const isMade = !outer && source === undefined && name.includes(" & ");
   const path = [outer?.path ?? "", isMade ? "" : name].filter(Boolean).join(" > ");
   const suite: Suite = {
@@ -180,7 +180,7 @@ function readTest(node: Node, { path, file }: Suite, cutter: Cutter): ReportedCa
   const told = child(node, "status");
   const name = told?.attributes["status"] ?? "";
   const given = Object.hasOwn(STATUSES, name) ? STATUSES[name]! : "failed";
-  // Since version 4, such tests are told as skipped.
+  // Since version 4, such tests are reported as skipped.
   const status = isUncritical(told) ? "skipped" : given;
   const message = plain(textBelow(told)) || (told ? "" : "It did not finish");
   const failed = status === "failed";
@@ -211,7 +211,7 @@ function toKind(message: string): FailureKind {
 
 const MAX_DEPTH = 100;
 
-/** The keywords that failed, the innermost first, and what Python says of the innermost. */
+/** Returns the failed keywords, the innermost first, and the Python error of the innermost. */
 function toStack(test: Node, message: string): string {
   const names: string[] = [];
   let trace = "";
@@ -233,12 +233,12 @@ const failedIn = (node: Node): Node | undefined =>
 
 const MAX_OUTPUT = 2 ** 20;
 
-/** What was logged, in its order. */
+/** Returns the log messages of a test, in order. */
 function toOutput(test: Node): string {
   const lines: string[] = [];
   let length = 0;
   const open = elementsOf(test).toReversed();
-  // One character more than is kept, so that the cut is told.
+  // Reads one character more than is kept, so that the truncation is reported.
   for (let node = open.pop(); node && length <= MAX_OUTPUT; node = open.pop()) {
     if (localName(node.name) === "msg") {
       const { level = "INFO" } = node.attributes;
@@ -250,7 +250,7 @@ function toOutput(test: Node): string {
   return lines.join("\n");
 }
 
-/** Since version 7 the start and the seconds are told, before that start and end: "20240131 12:00:00.123". */
+/** Version 7 writes the start and the seconds, earlier versions start and end: "20240131 12:00:00.123". */
 function timeOf({ attributes: { elapsed, starttime, endtime } }: Node): number | null {
   if (elapsed !== undefined) return msFromSeconds(elapsed);
   const [began, ended] = [starttime, endtime].map((text) =>
@@ -276,7 +276,7 @@ function toFault({ cases, status, statistics }: Run): { name: string; message: s
 }
 
 function declaredIn(statistics: Node): { passed: number; failed: number; skipped: number | null } | null {
-  // Before version 4 there is one of critical tests as well.
+  // Before version 4 there are also statistics of critical tests.
   const all = named(child(statistics, "total") ?? statistics, "stat").at(-1)?.attributes;
   const [passed, failed, skipped] = [all?.["pass"], all?.["fail"], all?.["skip"]].map((text) =>
     /^\d{1,9}$/.test(text ?? "") ? Number(text) : null,
@@ -289,7 +289,7 @@ function declaredTotals({ cases, statistics, uncritical }: Run): string[] {
   return declared ? disagreement({ ...declared, failed: declared.failed - uncritical }, cases) : [];
 }
 
-/** Libraries and settings that were not there: they may be why tests are missing. */
+/** Returns errors about missing libraries and settings, which may be why tests are missing. */
 function toldErrors(errors: string[]): string[] {
   if (errors.length === 0) return [];
   return [`Robot Framework tells of ${plural(errors.length, "error")}, the first: ${cut(errors[0]!, 200)}`];

@@ -6,15 +6,15 @@ const keyOf = ({ suite, name, file }: ReportedCase): string => `${suite}\0${name
 
 const hasRun = ({ status }: ReportedCase): boolean => status !== "skipped";
 
-/** When the tests of a report ran, where it says so. */
+/** Returns when the tests of a report ran, if known. */
 function spanOf({ span, completedAt, durationMs }: Report): Report["span"] {
   if (span || completedAt === null || durationMs === null) return span;
   return { from: completedAt.getTime() - durationMs, to: completedAt.getTime() };
 }
 
 /**
- * Whether a report repeats a part of an earlier one: it began when that had ended, and has tests of it that had failed, beside them not all others. Equal
- * sets of tests may be those of two browsers.
+ * Whether a report repeats a part of an earlier one: it began after the end of that one, and contains tests of it that had failed, but not
+ * all others. Equal sets of tests may be those of two browsers.
  */
 function repeats(later: Report, earlier: Report): boolean {
   const [own, other] = [spanOf(later), spanOf(earlier)];
@@ -29,7 +29,7 @@ function repeats(later: Report, earlier: Report): boolean {
 /** The maximum number of files that are compared with each other: a retry has few. */
 const MAX_COMPARED = 20;
 
-/** The cases of all reports; those of one that repeats others have a higher round than theirs. */
+/** Returns the cases of all reports; those of a report that repeats others have a higher round. */
 export function casesInRounds(reports: readonly Report[]): ReportedCase[] {
   if (reports.length > MAX_COMPARED) return reports.flatMap(({ cases }) => cases);
   const order = reports.toSorted((a, b) => (spanOf(a)?.from ?? 0) - (spanOf(b)?.from ?? 0));

@@ -40,7 +40,7 @@ function readExample(example: JsonObject, cutter: Cutter): ReportedCase {
   const told = asText(message).trim();
   const trace = [asText(type), told, ...toTexts(backtrace)].filter(Boolean).join("\n");
   return toCase(cutter, {
-    // The groups are told only as the beginning of the full description, with nothing between them.
+    // The groups are only the beginning of the full description, without separators.
     suite: name !== "" && full.endsWith(name) ? full.slice(0, full.length - name.length).trim() : "",
     name: name || full,
     file: asText(example.file_path).replace(/^file:\/\//, ""),
@@ -61,7 +61,7 @@ function toKind(type: string): FailureKind {
 
 const LOADING = /^\s*An error occurred while loading ([^\n]+)/;
 
-/** A file that does not load, or a hook around all of its examples; RSpec tells them as messages to the reader. */
+/** Reads failures to load a file and failed hooks around all examples, which RSpec writes as messages. */
 function readErrors(messages: string[], cutter: Cutter): ReportedCase[] {
   const errors = messages.filter((message) => message.trimStart().startsWith("An error occurred "));
   return (errors.length > 0 ? errors : [messages.join("\n")]).map((stack) => {

@@ -1,4 +1,4 @@
-/** A file of a report as text, and what its beginning shows. */
+/** A report file as text, and properties derived from its beginning. */
 
 import { toStorable } from "../schema/fields.ts";
 import { firstDocumentEnd, isFollowed, parseJson } from "./json.ts";
@@ -75,7 +75,7 @@ export const firstDocument = (source: Source): Source | null =>
     fault: null,
   };
 
-/** Says what the file is instead of a report. */
+/** Returns an error that says what the file is instead of a report. */
 export function toRefusal({ text, root, json, fault, document }: Source): string {
   // One JSON object per line is not malformed JSON.
   if (fault && document && text.startsWith("{") && text[document.end + 1] === "{")

@@ -23,8 +23,8 @@ type Test = {
 /** Status numbers: 0 says nothing. */
 const [EXISTS, IN_PROGRESS, UNEXPECTED_SUCCESS] = [1, 2, 4];
 const STATUSES: Record<number, CaseStatus> = { 3: "passed", 4: "failed", 5: "skipped", 6: "failed", 7: "passed" };
-/** Of the files of a test: the most that is kept of an output. */
-const MAX_FILES = 2 ** 20;
+/** Maximum bytes of output that are kept from the files of a test. */
+const MAX_FILES_BYTES = 2 ** 20;
 
 /** Throws a ReportError when the bytes are none, list tests without their results, or hold too many. */
 export function readSubunit(bytes: Uint8Array | null): Report {
@@ -100,7 +100,7 @@ function apply({ status, timeMs, tags, mime, file }: Packet, test: Test): void {
     test.files.clear();
   }
   for (const tag of tags) if (test.tags.size < 100) test.tags.add(tag);
-  if (file?.bytes.length && /^text\/|^$/.test(mime) && test.kept + file.bytes.length <= MAX_FILES) {
+  if (file?.bytes.length && /^text\/|^$/.test(mime) && test.kept + file.bytes.length <= MAX_FILES_BYTES) {
     test.kept += file.bytes.length;
     const parts = test.files.get(file.name);
     if (parts) parts.push(file.bytes);

@@ -11,7 +11,7 @@ export type Packet = {
   tags: string[];
   mime: string;
   file: { name: string; bytes: Buffer } | null;
-  /** Where the next one begins. */
+  /** The offset of the next packet. */
   end: number;
 };
 
@@ -39,8 +39,8 @@ const toBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
 /**
- * Calls `onPacket` for each packet up to the first broken one, which `fault` describes; `foreign` counts the bytes between
- * packets, which programs have printed.
+ * Calls `onPacket` for each packet up to the first broken one, which `fault` describes; `foreign` counts the bytes between packets, which
+ * programs have printed.
  */
 export function readPackets(
   bytes: Uint8Array,
@@ -82,7 +82,7 @@ function isInCharacter(data: Buffer, at: number, text: number): boolean {
   return false;
 }
 
-/** What is wrong with the packet that begins there, or the packet. */
+/** Returns the packet at `start`, or a text that says what is wrong with it. */
 function readPacket(data: Buffer, start: number): Packet | string {
   if (start + 4 > data.length) return "a packet breaks off";
   const flags = data.readUInt16BE(start + 1);

@@ -14,7 +14,7 @@ type TestRecord = { name: string; file: string; line: unknown; properties: [stri
 type Run = {
   tests: Map<string, Test>;
   suites: Set<string>;
-  strays: string[];
+  outsideIssues: string[];
   end: JsonObject | null;
   began: number | null;
 };
@@ -33,9 +33,9 @@ export function readSwiftTesting(text: string): Report {
   const { warnings, isCut } = readJsonLines(text, ({ kind, payload }) => {
     if (kind !== "test" && kind !== "event") return;
     const fields = toFields(payload);
-    // The records of tests come before the start of their run.
+    // The records of tests precede the start of their run.
     if (runs.length === 0 || runs.at(-1)!.end !== null)
-      runs.push({ tests: new Map(), suites: new Set(), strays: [], end: null, began: null });
+      runs.push({ tests: new Map(), suites: new Set(), outsideIssues: [], end: null, began: null });
     const run = runs.at(-1)!;
     if (kind === "test" && fields.kind === "suite") run.suites.add(asText(fields.id));
     else if (kind === "test") enter(run, asText(fields.id)).record = readRecord(fields);
@@ -98,7 +98,7 @@ function readEvent(run: Run, event: JsonObject, time: number | null): void {
     const issue = toIssue(event);
     const attempt = run.suites.has(id) || id === "" ? undefined : enter(run, id).attempts.at(-1);
     if (attempt) attempt.issues.push(issue);
-    else run.strays.push(issue);
+    else run.outsideIssues.push(issue);
   }
   if (id === "" || run.suites.has(id)) return;
   if (kind === "testStarted") enter(run, id).attempts.push({ issues: [], began: time, ended: null, end: null });
@@ -114,7 +114,7 @@ function readEvent(run: Run, event: JsonObject, time: number | null): void {
 const isFailure = ({ isKnown, isFailure, severity }: JsonObject): boolean =>
   typeof isFailure === "boolean" ? isFailure : isKnown !== true && severity !== "warning";
 
-/** With the arguments of a parameterised test, and the place. */
+/** Returns the text of an issue with the arguments of a parameterised test and the location. */
 function toIssue(event: JsonObject): string {
   const { fileID, line } = toFields(toFields(event.issue).sourceLocation ?? event.sourceLocation);
   const argument = asText(toFields(event._testCase).displayName);
@@ -123,9 +123,9 @@ function toIssue(event: JsonObject): string {
   return [text, ...(argument ? [`with ${argument}`] : []), ...place].join("\n");
 }
 
-function toCases({ tests, strays, end }: Run, cutter: Cutter, unknown: UnknownResults): ReportedCase[] {
+function toCases({ tests, outsideIssues, end }: Run, cutter: Cutter, unknown: UnknownResults): ReportedCase[] {
   const cases = [...tests.values()].map((test) => readTest(test, cutter, unknown));
-  const faults = strays.map((stack) =>
+  const faults = outsideIssues.map((stack) =>
     toFault(cutter, { name: "(issue outside of tests)", message: firstLine(stack), stack }),
   );
   const isRed = [...cases, ...faults].some(({ status }) => status === "failed");
@@ -179,7 +179,7 @@ function toProperties({ displayName, tags }: JsonObject): [string, string][] | u
 
 const PLACE = /^.{1,500}:\d{1,9}:\d{1,9}$/s;
 
-/** As Swift's own JUnit XML names "Shop.CartTests/Inner/adds()/CartTests.swift:5:3": module and suites are dotted. */
+/** Builds names like Swift's own JUnit XML: "Shop.CartTests/Inner/adds()/CartTests.swift:5:3" has module and suites joined with dots. */
 function toNames(id: string, name: string): { suite: string; name: string } {
   const last = id.lastIndexOf("/");
   const path = last !== -1 && PLACE.test(id.slice(last + 1)) ? id.slice(0, last) : id;

@@ -17,10 +17,10 @@ import {
   tooManyCases,
 } from "./text.ts";
 
-/** A line "ok" or "not ok", and what is written below it. */
+/** A line "ok" or "not ok", and the lines below it. */
 type Point = {
   name: string;
-  /** As it is written, else 0. */
+  /** The number as written, else 0. */
   number: number;
   /** Without a directive. */
   ok: boolean;
@@ -34,7 +34,7 @@ type Point = {
   group: string;
   /** The file that a comment above it names. */
   file: string | null;
-  /** It opened a block, which has not been closed: what comes deeper is inside it. */
+  /** Whether the point opened a block that is not closed yet. Deeper lines are inside it. */
   opens: boolean;
   children: Point[];
 };
@@ -103,7 +103,7 @@ export function readTap(written: string): Report {
     else if (last && !last.ok && indent > 0) last.diagnostics.push(line);
   }
   if (count === 0 && plans.length === 0 && !bailed && !isTap) throw new ReportError("none of its lines is TAP");
-  // node numbers a file that tells no tests by its place among the files.
+  // node numbers a file without tests by its position among the files.
   if (/^# cancelled \d+$/m.test(text)) for (const point of top) point.number = 0;
   const mismatch = toBreak(levels, isTap && /\{\s*$/.test(text)) ?? toMismatch(levels[0]!);
   close(levels);
@@ -132,13 +132,13 @@ export function readTap(written: string): Report {
   };
 }
 
-/** What node, mocha, tape and Perl write at the end. */
+/** Lines that node, mocha, tape and Perl write at the end. */
 const TOTALS =
   /^(?:(?:Start|End) of .* tests$|(?:tests|suites|pass|fail|ok|cancelled|skipped|skip|todo|duration_ms) *[\d.]*$|Looks like you |time=[\d.]+m?s$)/;
 
 const MISMATCH = "(plan mismatch)";
 
-/** How the plans of a level, of which the outermost must have one, contradict its points; null when they do not. */
+/** Describes how the plans of a level contradict its points; null if they agree. The outermost level must have a plan. */
 function toMismatch({ plans, points, indent }: Level): string | null {
   const ran = points.length;
   if (plans.length === 0)
@@ -148,7 +148,7 @@ function toMismatch({ plans, points, indent }: Level): string | null {
   return toRepetition(plans, points);
 }
 
-/** Files that are joined begin at 1 again, each with its plan; who does not number all of them cannot be held to it. */
+/** Joined files begin at 1 again, each with its plan; a report that does not number all tests is not checked. */
 function toRepetition(plans: number[], points: Point[]): string | null {
   const counts = new Map<number, number>();
   for (const { number } of points) {
@@ -156,7 +156,7 @@ function toRepetition(plans: number[], points: Point[]): string | null {
     counts.set(number, (counts.get(number) ?? 0) + 1);
   }
   const longest = plans.reduce((most, plan) => Math.max(most, plan), 0);
-  // How many of the plans reach each number.
+  // The number of plans that include each number.
   const wanted = new Uint32Array(longest + 2);
   for (const plan of plans) wanted[plan]!++;
   for (let number = longest; number > 0; number--) wanted[number]! += wanted[number + 1]!;
@@ -169,7 +169,7 @@ function toRepetition(plans: number[], points: Point[]): string | null {
   return null;
 }
 
-/** What says that the end of a text is inside a subtest: a plan that is not kept there, or a block that is not closed. */
+/** Describes why the text ends inside a subtest (a plan that is not fulfilled, or a block that is not closed); null if it does not. */
 function toBreak(levels: Level[], endsInBrace: boolean): string | null {
   const inner = levels.slice(1);
   const opener = levels.at(-1)!.points.at(-1);
@@ -209,7 +209,7 @@ function toPoint(line: string, group: string): Point {
   const directive = /(?:^|\s)#\s*(?:(skip)\S*|todo\b:?|xfail\b)(.*)/i.exec(name);
   if (directive) name = name.slice(0, directive.index);
   let reason = directive?.[2]?.trim() ?? ended?.[1] ?? "";
-  // QUnit and Busted write the name behind it; Perl, whose word is in small letters, the reason.
+  // QUnit and Busted write the name after it; Perl, whose word is in lower case, the reason.
   const isName =
     name.trim() === "" && /^#\s*(?:SKIP|TODO|XFAIL)\s/.test(directive?.[0].trimStart() ?? "") && reason !== "-";
   if (isName) [name, reason] = [reason, ""];
@@ -231,12 +231,12 @@ function toPoint(line: string, group: string): Point {
   };
 }
 
-/** How a program of the kernel's tests has ended. */
+/** The outcome of a program of the kernel's tests. */
 const KERNEL = /(?:^|\s)#\s*(exit=\d+|(?:TIMEOUT|ERROR|XPASS)\b.*)$/;
 
 const TAIL = /(?:^|\s)# ?(?:(?:time=|in )(\d+(?:\.\d+)?) ?(ms|s|sec)|timeout after \d+ ?s)$/;
 
-/** Of levels, each further in than the one before. */
+/** Finds the level with this indentation. Each level is indented further than the one before. */
 function levelAt(levels: Level[], indent: number): Level | undefined {
   let [from, to] = [0, levels.length];
   while (from < to) {
@@ -258,8 +258,8 @@ function enter(levels: Level[], indent: number): Level {
 }
 
 /**
- * Leaves the levels further in, whose parent is told to have passed or not; returns their points that have none yet.
- * A parent that passed although the plan of its subtests is not kept has a failed one.
+ * Closes the levels deeper than `indent`, whose parent has passed or not, and returns their points without a parent. A parent that passed
+ * although the plan of its subtests is not fulfilled gets a failed one.
  */
 function leave(levels: Level[], indent: number, isOk: boolean): Point[] {
   const orphans: Point[][] = [];
@@ -327,7 +327,7 @@ function toPlace(point: Point, outer: Place | null): Place {
   return { point, outer, suite: cut(suite, MAX_NAME + 1), file: isOuterFile ? name : outer.file, failed: false, todo };
 }
 
-/** No file is taken from a place that only failures tell: it would give a test two histories. */
+/** The file is not taken from the location of a failure, because that would give a test two histories. */
 function toResult({ point, suite, file, todo }: Place, cutter: Cutter): ReportedCase {
   const status: CaseStatus = todo ? "skipped" : point.ok ? "passed" : "failed";
   const written = clean(point.yaml.join("\n")).trimEnd();
@@ -381,7 +381,7 @@ function nameOfGlib({ name, ok }: Point): Partial<Point> {
   return at === -1 ? {} : { name: name.slice(0, at), reason: name.slice(at + 3) };
 }
 
-/** bats appends "in 5ms" to each name when it tells times, with nothing that sets it off. */
+/** bats appends "in 5ms" to each name if it prints times, without a separator. */
 function dropTimes(points: Point[]): void {
   const times = points.map(({ name }) => / in (\d{1,9})ms$/.exec(name));
   if (times.includes(null)) return;
@@ -390,7 +390,7 @@ function dropTimes(points: Point[]): void {
   }
 }
 
-/** Where bats failed, before what it says of it. */
+/** The location of a failure in bats, which precedes its message. */
 const BATS_PLACE = /^\s*\((?:from|in) [^\n]* line \d+[,)]\n(?: *(?:from|in) [^\n]* line \d+[,)]\n){0,20}/;
 
 const TIMED_OUT = /\b(?:timeout of \d+ ?m?s exceeded|(?:timed out|timeout) (?:in|after) \d+ ?m?s|due to timeout)\b/i;

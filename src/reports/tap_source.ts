@@ -1,4 +1,4 @@
-/** Finds TAP in what a terminal shows: lines of other programs before it, the output of `prove -v`, the kernel's KTAP. */
+/** Extracts TAP from terminal output: lines of other programs before it, the output of `prove -v`, the kernel's KTAP. */
 
 import { linesOf } from "./text.ts";
 
@@ -10,8 +10,8 @@ const START = /^(?:.*\n){1,1000}?(?=(?:K?TAP version \d+|1\.\.\d+)[ \t]*(?:\n|$)
 const POINT = /^[ \t]*(?:not )?ok\b/m;
 
 /**
- * The line with which prove announces a file: "t/cart.t .. ", or "t/db.t .. skipped: no database". A name without folder and
- * ending is a file only with two dots and a blank: "Connecting ..." is what a program prints.
+ * The line with which prove announces a file: "t/cart.t .. ", or "t/db.t .. skipped: no database". A name without folder and extension is a
+ * file only with two dots and a blank: "Connecting ..." is the output of a program.
  */
 const HEADER =
   /^(?:\[\d\d:\d\d:\d\d\] )?(?!\S*:\/\/)((?=\S*[\\/]|\S*\.\w{1,10} )[^\s#]\S*(?= \.\.+ ?(?:skipped|$))|[^\s#]\S*(?= \.\. $)) \.\.+ ?(?:skipped: (.*)|skipped)?$/;
@@ -54,7 +54,7 @@ type ProveFile = { name: string; skipped: string | undefined; lines: string[] };
 /** The output of one run, or of several: each ends with a line of totals and a result. */
 function fromProve(lines: string[]): string {
   const files: ProveFile[] = [];
-  const strays: string[] = [];
+  const outsideLines: string[] = [];
   let planned = 0;
   let place: "outside" | "file" | "summary" = "outside";
   for (const line of lines) {
@@ -67,15 +67,15 @@ function fromProve(lines: string[]): string {
     else if (FILES.test(line)) planned += Number(FILES.exec(line)![1]);
     else if (place === "file" && !SUMMARY.test(line)) files.at(-1)!.lines.push(line);
     // No file of prove holds it, so the plan cannot be kept.
-    else if (place === "outside" && STRAY.test(line)) strays.push(line);
+    else if (place === "outside" && OUTSIDE_LINE.test(line)) outsideLines.push(line);
   }
   const subtests = files.flatMap((file, index) => fromProveFile(file, index + 1));
   const end = place === "outside" ? [] : ["Bail out! The output of prove has no result"];
-  return [`1..${planned || files.length}`, ...strays, ...subtests, ...end].join("\n");
+  return [`1..${planned || files.length}`, ...outsideLines, ...subtests, ...end].join("\n");
 }
 
 const FILES = /^Files=(\d{1,7}), Tests=\d+,/;
-const STRAY = /^(?:not ok\b|ok \d)/;
+const OUTSIDE_LINE = /^(?:not ok\b|ok \d)/;
 
 /** A file that prove ended with no word has no end: the run broke off inside it. */
 function fromProveFile({ name, skipped, lines }: ProveFile, number: number): string[] {

@@ -33,7 +33,7 @@ type Test = {
   file: string | null;
   attempts: number;
   hasFailedBefore: boolean;
-  /** Of the last attempt. */
+  /** Failures of the last attempt. */
   failures: Failure[];
   ignored: string | null;
   output: string;
@@ -46,22 +46,22 @@ type Test = {
 type Build = {
   flows: Map<string, Flow>;
   tests: Test[];
-  /** By flow and name. */
+  /** Open tests by flow and name. */
   open: Map<string, Test>;
-  /** By suite and name, while failed tests are run again. */
+  /** Tests by suite and name while failed tests are retried. */
   retried: Map<string, Test> | null;
   suites: number;
   declared: number | null;
   problems: string[];
   began: number;
   ended: number;
-  /** The last time that is told with its zone. */
+  /** The last time with a zone. */
   completed: number;
 };
 
 const START = "##teamcity[";
 const MIN_BEGINNING = 3;
-/** Whether a last line is what a cut has left of a message. */
+/** Whether the last line is a truncated message. */
 const isBeginning = (line: string): boolean => line.length >= MIN_BEGINNING && START.startsWith(line);
 
 /** Throws a ReportError when there is no message on a test, or there are too many. */
@@ -117,7 +117,7 @@ export function readTeamcity(text: string): Report {
   };
 }
 
-/** The message that begins there, as far as it can be read: each character is looked at once. */
+/** Parses the message at `start` as far as possible, visiting each character once. */
 function toMessage(text: string, start: number): Message {
   const attributes: Attributes = new Map();
   let at = start + START.length;
@@ -181,7 +181,7 @@ function readMessage(build: Build, { kind, attributes }: Message): boolean {
   const flow = enter(build, of("flowId"));
   switch (kind) {
     case "flowStarted":
-      // It runs inside of what its parent is in.
+      // A flow runs inside the suite of its parent.
       Object.assign(flow, { suite: build.flows.get(of("parent"))?.suite ?? flow.suite });
       return false;
     case "testCount":
@@ -233,12 +233,12 @@ function readMessage(build: Build, { kind, attributes }: Message): boolean {
 }
 
 const MAX_METADATA = 100;
-/** What PHPUnit tells as failures, though they do not fail its run. */
+/** Messages that PHPUnit reports as failures although they do not fail its run. */
 const RISKY = /^(?:This test did not perform any assertions|This test printed output: |Test code or tested code )/;
 
 const toKey = (flowId: string, name: string): string => `${flowId.replace(/_hook$/, "")}\0${name}`;
 
-/** mocha's hooks are told in a flow beside that of their tests. */
+/** mocha reports hooks in a separate flow. */
 function enter(build: Build, told: string): Flow {
   const id = told.replace(/_hook$/, "");
   const known = build.flows.get(id);
@@ -270,7 +270,7 @@ function closeSuite(build: Build, flow: Flow, name: string): void {
   const isKnown = (flow.names.get(name) ?? 0) > 0;
   for (let suite = flow.suite; suite; suite = suite.outer) {
     flow.suite = suite.outer;
-    // Those that a flow has from its parent are the parent's to end.
+    // The parent flow ends suites that a flow has inherited.
     const count = flow.names.get(suite.name) ?? 0;
     if (count > 0) {
       flow.names.set(suite.name, count - 1);
@@ -326,7 +326,7 @@ function finish(build: Build, flow: Flow, attributes: Attributes, ended: number)
   test.durationMs = /^\d{1,12}(?:\.\d{1,30})?$/.test(told) ? toMs(Number(told)) : toMs(ended - test.began);
 }
 
-/** What stands between the messages is printed by the test that runs, as long as there is only one. */
+/** Output between the messages belongs to the running test, as long as there is only one. */
 function addOutput(build: Build, text: string): void {
   if (build.open.size !== 1 || text.trim() === "") return;
   const [test] = build.open.values();
@@ -338,7 +338,7 @@ function toFile(hint: string): string | null {
   return /^(?:php_qn|file):\/\/([^:\n]{1,900}(?::[\\/][^:\n]{1,900})?)/.exec(hint)?.[1] ?? null;
 }
 
-/** Without a zone, only good for how long something took. */
+/** A time without a zone is only used for durations. */
 function toTime(timestamp: string): { at: number; isZoned: boolean } | null {
   const [, time, zone] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?)(Z|[+-]\d\d:?\d\d)?$/.exec(timestamp) ?? [];
   if (time === undefined) return null;

@@ -1,33 +1,33 @@
-/** Completes failures of all formats: a message that tells what went wrong, and the line of the file where it did. */
+/** Completes failures of all formats: a specific message, and the line of the file where the test failed. */
 
 import type { ReportedCase } from "./report.ts";
 import { cut, firstLine } from "./text.ts";
 
-/** What only says that a test failed, or where it is. */
+/** Messages that only say that a test failed, or where. */
 const GENERIC =
   /^$|^(?:(?:the )?tests? )?(?:failed|failure|fail|error|errored)[.!]?$|^assertion failed[.!]?$|^exit(?: value |=)\d+$|^exited with (?:error )?code \d+$|^Traceback \(most recent call last\):?$|^[^\s:]+\.[cm]?[jt]sx?:\d+:\d+ \S/i;
 
-/** Lines that tell more, the most telling first. */
+/** Lines with a specific message, the most specific first. */
 const TELLING = [
   /^[ \t]*((?:panic|fatal error): .*)/m,
-  // What testify writes below "Error Trace:".
+  // The error that testify writes below "Error Trace:".
   /^[ \t]+Error Trace:[^]{0,2000}?\n[ \t]+Error:[ \t]+(\S.*)/m,
   /^[ \t]*([^\s:]+\.go:\d+: \S.*)/m,
   /^[ \t]*((?:Uncaught )?(?:[\w.$]*(?:Error|Exception)(?: \[\w+\])?: |Test timeout of ).+)/m,
   /^(?![ \t]*[-+@]{2}|.*(?:--- FAIL|=== RUN))(?=.*\b(?:assert\w*|expected|got|error|failed|failure)\b)[ \t]*(\S.*)/im,
 ];
 
-/** What a failure is read from: more is not worth the time. */
-const MAX_TEXT = 65_536;
-const MAX_LINE = 2_000;
+/** Maximum length of the text that a failure is read from; more is not worth the time. */
+const MAX_TEXT_LENGTH = 65_536;
+const MAX_LINE_LENGTH = 2_000;
 
-/** The report's own words are kept where they tell something. */
+/** Keeps the message of the report if it is specific. */
 export function completeFailure(one: ReportedCase): void {
   if (one.stack === null && one.output === null && one.message === null) return;
   one.message = one.message && withoutColours(one.message);
   one.stack = one.stack && withoutColours(one.stack);
   if (one.status === "failed" && (one.message === null || GENERIC.test(one.message.trim()))) {
-    const text = cut(one.stack || one.output || "", MAX_TEXT);
+    const text = cut(one.stack || one.output || "", MAX_TEXT_LENGTH);
     one.message = tellingLine(text) ?? one.message;
   }
   if (one.line === null && one.file !== null && one.stack !== null) one.line = lineOf(one.file, one.stack);
@@ -38,10 +38,10 @@ function tellingLine(text: string): string | null {
   const line = [lastOfTraceback(text) ?? "", ...lines].find(
     (one) => !GENERIC.test(one.replace(/^\w+: *['"]?|['"]$/g, "")),
   );
-  return line === undefined ? null : cut(line, MAX_LINE);
+  return line === undefined ? null : cut(line, MAX_LINE_LENGTH);
 }
 
-/** Python writes what was raised below the frames. */
+/** Returns the exception, which Python writes below the frames. */
 function lastOfTraceback(text: string): string | null {
   const at = text.lastIndexOf("Traceback (most recent call last):");
   if (at === -1) return null;
@@ -53,8 +53,8 @@ function lastOfTraceback(text: string): string | null {
 }
 
 /**
- * Colours of a terminal whose escape character XML could not hold. The range of a query, such as "[5m]", is none, and in source
- * code the character is written in letters.
+ * Removes terminal colours whose escape character XML could not contain. The range of a query, such as "[5m]", is no colour, and source
+ * code writes the character in letters.
  */
 const withoutColours = (text: string): string =>
   text.includes("[")

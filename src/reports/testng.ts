@@ -1,15 +1,6 @@
 /** The testng-results.xml of TestNG, versions 6 and 7: https://testng.org */
 
-import {
-  child,
-  elementsOf,
-  hiddenFailures,
-  named,
-  refuseForeign,
-  textBelow,
-  toCase,
-  type ToldCounts,
-} from "./fields.ts";
+import { child, elementsOf, hiddenFailures, named, refuseForeign, textBelow, toCase, type RawCase } from "./fields.ts";
 import type { CaseStatus, FailureKind, Report } from "./report.ts";
 import { clean, createCutter, disagreement, localName, MAX_CASES, toMs, parseCount, tooManyCases } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
@@ -21,9 +12,9 @@ type Invocation = {
   /** Equal for runs with the same parameters on the same object: a retry repeats it. */
   key: string;
   isConfiguration: boolean;
-  /** It failed and was run again, for which TestNG lists it as skipped; before version 7, only its exception hints at it. */
+  /** Whether the result failed and was retried: TestNG lists it as skipped. Before version 7, only its exception hints at this. */
   retry: "declared" | "assumed" | null;
-  result: ToldCounts;
+  result: RawCase;
 };
 
 /** Throws a ReportError when there are too many cases. */
@@ -44,7 +35,7 @@ export function readTestng(root: Node): Report {
   const cases = results.map((result) => toCase(cutter, result));
   const failed = parseCount(root.attributes["failed"]);
   const totals = disagreement({ passed: parseCount(root.attributes["passed"]), failed }, cases);
-  // A configuration method that passed is no test, and TestNG counts none of them.
+  // Configuration methods that passed are no tests, and TestNG does not count them.
   for (const { isConfiguration, result } of invocations)
     if (isConfiguration && result.status === "failed")
       cases.push(toCase(cutter, { ...result, kind: result.kind ?? "error" }));
@@ -116,7 +107,7 @@ function toRetry({ retried }: Node["attributes"], exception: string, declaresRet
   return !declaresRetries && exception !== "" && !SKIPS.has(exception) ? "assumed" : null;
 }
 
-/** The exceptions of tests that were skipped, by themselves or because of what they depend on. */
+/** Exceptions of tests that were skipped, by themselves or because of their dependencies. */
 const SKIPS = new Set(["org.testng.SkipException", "java.lang.Throwable"]);
 
 function toKind(type: string): FailureKind {
@@ -153,11 +144,11 @@ const readOutput = (elements: Node[]): string =>
     .join("\n");
 
 /** A run that was retried is an attempt of the first other run with its key; without one, the test has failed. */
-function mergeRetries(invocations: Invocation[]): ToldCounts[] {
+function mergeRetries(invocations: Invocation[]): RawCase[] {
   if (!invocations.some(({ retry }) => retry !== null)) return invocations.map(({ result }) => result);
-  const finals = new Map<string, ToldCounts>();
+  const finals = new Map<string, RawCase>();
   for (const { key, retry, result } of invocations) if (retry === null && !finals.has(key)) finals.set(key, result);
-  const results: ToldCounts[] = [];
+  const results: RawCase[] = [];
   for (const { key, retry, result } of invocations) {
     const final = retry === null ? undefined : finals.get(key);
     if (final) Object.assign(final, { attempts: (final.attempts ?? 1) + 1, flaky: final.status === "passed" });

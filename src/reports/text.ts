@@ -4,7 +4,7 @@ import { isStorable, toStorable } from "../schema/fields.ts";
 import { type CaseStatus, type ReportAttachment, type ReportedCase, ReportError } from "./report.ts";
 
 export const MAX_CASES = 200_000;
-/** Of a run, however they are counted: what a column holds. */
+/** Maximum count of a run: the range of an integer column. */
 export const MAX_COUNT = 2 ** 31 - 1;
 export const MAX_NAME = 1_000;
 export const MAX_PROPERTIES = 50;
@@ -27,7 +27,7 @@ const LIMITS = {
 
 type TextKind = keyof typeof LIMITS;
 
-/** Byte-order mark first, then the XML declaration; what is not valid in its encoding becomes U+FFFD. */
+/** Decodes by byte-order mark, then by the XML declaration; invalid bytes become U+FFFD. */
 export function decode(bytes: Uint8Array): string {
   const label = encodingOf(bytes);
   try {
@@ -51,23 +51,23 @@ function encodingOf(bytes: Uint8Array): string {
   if (second === 0 && [0x3c, 0x7b, 0x5b].includes(first ?? 0)) return "utf-16le";
   const head = headOf(bytes, 200);
   const declared = /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"']+)["']/.exec(head)?.[1] ?? "utf-8";
-  // The declaration was readable byte by byte, so it lies: .NET writes "utf-16" into files that it saves as UTF-8.
+  // The declaration was readable byte by byte, so it is wrong: .NET writes "utf-16" into files that it saves as UTF-8.
   return /^(?:utf-?16|ucs-?2|iso-10646-ucs-2)/i.test(declared) ? "utf-8" : declared;
 }
 
-/** What `clean` looks at more closely: control characters, what is no character, and surrogates. */
+/** Characters that `clean` handles: control characters, noncharacters, and surrogates. */
 const ODD = /[\x00-\x08\x0b\x0c\x0e-\x1f\x9b\ud800-\udfff\ufffe\uffff]/;
-// Only sequences that end soon and on their line: an unterminated one must not eat the text after it, nor a "<".
+// Matches only sequences that end soon and on the same line, so that an unterminated one does not remove following text or a "<".
 const ANSI = /(?:\x1b\[|\x9b)[\d:;?]{0,40}[@-~]|\x1b\][^\x07\x1b\n<]{0,2048}(?:\x07|\x1b\\)/g;
 
-/** Without terminal colours and control characters; NUL and lone surrogates, which cannot be stored, become U+FFFD. */
+/** Removes terminal colours and control characters. NUL and lone surrogates, which cannot be stored, become U+FFFD. */
 export function clean(text: string): string {
   if (!ODD.test(text)) return text;
   const plain = text.replace(ANSI, "").replace(/[\x01-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "");
   return isStorable(plain) ? plain : toStorable(plain);
 }
 
-/** At most `max` UTF-16 units, without splitting a surrogate pair. */
+/** Truncates to `max` UTF-16 units, without splitting a surrogate pair. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;
   const last = text.charCodeAt(max - 1);
@@ -76,13 +76,13 @@ export function cut(text: string, max: number): string {
 
 const encoder = new TextEncoder();
 
-/** At most `max` bytes of UTF-8. */
+/** Truncates to `max` bytes of UTF-8. */
 function cutBytes(text: string, max: number): string {
   const { read } = encoder.encodeInto(text, new Uint8Array(max));
   return read === text.length ? text : text.slice(0, read);
 }
 
-/** An attachment as a report writes it; "" and null are "it does not say". */
+/** An attachment as a report writes it; "" and null are unknown. */
 export type WrittenAttachment = {
   name?: string | undefined;
   path?: string | null | undefined;
@@ -93,8 +93,8 @@ export type WrittenAttachment = {
 /** The last part of a path. */
 const fileName = (path: string): string => /[^/\\]*$/.exec(path)![0];
 
-/** So many cases are read between two looks at the memory of the process, which may grow by so much before it is collected. */
-const CASES_PER_LOOK = 25_000;
+/** Number of cases between two checks of the memory of the process. Garbage is collected if it has grown by MAX_GROWTH_BYTES. */
+const CASES_PER_MEMORY_CHECK = 25_000;
 const MAX_GROWTH_BYTES = 96 * 2 ** 20;
 
 /** Cuts texts to the lengths that are kept and counts the cuts, for one warning of each kind. */
@@ -132,7 +132,7 @@ export function createCutter() {
   };
   return {
     cut: shorten,
-    /** An empty text is a text that the report does not give. */
+    /** An empty text counts as unknown. */
     cutOrNull: (kind: TextKind, text: string | null): string | null => (text ? shorten(kind, text) : null),
     /** `null` when there are none. */
     properties(pairs: [string, string][]): Record<string, string> | null {
@@ -166,9 +166,12 @@ export function createCutter() {
       }
       return kept.length > 0 ? kept : undefined;
     },
-    /** For every test case: the collector alone lets the process grow to several times what a large report needs. */
+    /**
+     * Counts a test case and checks the memory, because the garbage collector alone lets the process grow to several times what a large
+     * report needs.
+     */
     countCase(): void {
-      if (++cases % CASES_PER_LOOK !== 0) return;
+      if (++cases % CASES_PER_MEMORY_CHECK !== 0) return;
       const size = process.memoryUsage.rss();
       resident ??= size;
       if (size > resident + MAX_GROWTH_BYTES) Bun.gc(true);
@@ -189,7 +192,7 @@ export function createCutter() {
   };
 }
 
-/** Those of all attempts of a case; `undefined` when there are none. */
+/** Returns the attachments of all attempts of a case; undefined if there are none. */
 export function joinAttachments(attempts: readonly ReportedCase[]): ReportAttachment[] | undefined {
   const all = attempts.flatMap(({ attachments = [] }) => attachments);
   return all.length > 0 ? all.slice(0, MAX_ATTACHMENTS) : undefined;
@@ -200,12 +203,12 @@ export type Cutter = ReturnType<typeof createCutter>;
 // Columns of milliseconds are 32 bits wide; a test of more than 24 days is nanoseconds written as seconds.
 const MAX_MS = 2 ** 31 - 1;
 
-/** Whole milliseconds, or `null` for what no clock shows. */
+/** Returns whole milliseconds, or `null` for impossible values. */
 export function toMs(ms: unknown): number | null {
   return typeof ms === "number" && ms >= 0 && ms <= MAX_MS ? Math.round(ms) : null;
 }
 
-/** From a number of seconds or its text: "1,234.567", "22.2s", "0,05", "4.5e-05"; else `null`, never 0 for unknown. */
+/** Parses a number of seconds or its text: "1,234.567", "22.2s", "0,05", "4.5e-05". Returns null for anything else, never 0. */
 export function msFromSeconds(text: unknown): number | null {
   if (typeof text === "number") return toMs(text * 1000);
   if (typeof text !== "string" || text.length > 40 || text.trim() === "") return null;
@@ -296,7 +299,7 @@ export function disagreement(declared: Totals, cases: ReportedCase[]): string[] 
 
 type Totals = Partial<Record<"tests" | CaseStatus, number | null>>;
 
-/** Says both, of what is declared. */
+/** Describes declared and counted totals, limited to the kinds that are declared. */
 export function describeTotals(subject: string, declared: Totals, counted: Totals): string {
   const told = (["tests", "passed", "failed", "skipped"] as const).filter((key) => typeof declared[key] === "number");
   const tell = (counts: Totals) =>
@@ -310,7 +313,7 @@ export const plural = (n: number, noun: string): string => `${n} ${noun}${n === 
 export const tooManyCases = (): ReportError =>
   new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
 
-/** The titles around a test, with another one; what is beyond the length of a name is left out, as it stands in each test. */
+/** Adds a title to those around a test; text beyond the length of a name is left out, because each test repeats it. */
 export function addTitle(titles: string[], title: string): string[] {
   const room = MAX_NAME + 1 - titles.reduce((sum, { length }) => sum + length, 0);
   return room > 0 ? [...titles, cut(title, room)] : titles;

@@ -1,4 +1,4 @@
-/** What JUnit suites declare of themselves, compared with what has been found in them: totals, and failures of their own. */
+/** Compares the totals and failures that JUnit suites declare with the cases found in them. */
 
 import { FAULT } from "./fields.ts";
 import type { CaseStatus, ReportedCase } from "./report.ts";
@@ -6,34 +6,39 @@ import { cut, describeTotals, plural } from "./text.ts";
 
 type Counted = { tests: number; failed: number; skipped: number };
 
-/** What a suite declares, and what has been found in it. */
+/** The totals that a suite declares, and those found in it. */
 export type SuiteTotals = {
-  /** Of the suite around it, and of a root that of what is around all roots. */
+  /** The enclosing suite; for a root, the tally of everything around all roots. */
   outer: SuiteTotals | null;
   name: string;
   attributes: Record<string, string>;
   all: Counted;
-  /** Of the cases that are in no suite inside. */
+  /** Totals of the cases that are directly in the suite. */
   direct: Counted;
-  /** Of those, and of suites that are directly inside, each as one: what node counts. */
+  /** Totals of these cases, and of suites directly inside as one item each. Node counts this way. */
   items: Counted;
-  /** How many failures are told of: several of some cases, and some of cases that have not failed. */
+  /** Number of failures shown: a case may show several, also if it has not failed. */
   shown: number;
-  /** How many suites inside hold a failure. */
+  /** Number of failed suites inside. */
   red: number;
   /** Failures outside of any case. */
-  strays: { count: number; message: string; texts: string[] };
-  /** What node writes at the end: `<!-- fail 1 -->`. */
+  outsideFailures: { count: number; message: string; texts: string[] };
+  /** Failures that node counts in a comment at the end: `<!-- fail 1 -->`. */
   comments: number;
-  /** Failures that the suites inside declare, by what each says of itself, or else what is found in it. */
+  /** Failures of inner suites: those that each declares, or else those found in it. */
   declaredInside: number;
   /** Failures counted in `all` that suites declare and no test case shows: they stand until the root has ended. */
   unshown: number;
-  /** Cases that passed as far as known words tell. */
+  /** Cases that passed according to the known words. */
   odd: ReportedCase[];
+  /** The first case of its own; null: it has none, or cases of several files, classes or packages. */
+  first: ReportedCase | null | undefined;
+  /** The time of the cases of its own, and of the suites inside. */
+  casesMs: number;
+  insideMs: number;
 };
 
-/** Without an outer one, of what is around all roots. */
+/** Creates the tally of a suite, or without `outer` that of everything around all roots. */
 export function createTally(
   attributes: SuiteTotals["attributes"],
   name: string,
@@ -48,12 +53,30 @@ export function createTally(
     items: { tests: 0, failed: 0, skipped: 0 },
     shown: 0,
     red: 0,
-    strays: { count: 0, message: "", texts: [] },
+    outsideFailures: { count: 0, message: "", texts: [] },
     comments: 0,
     declaredInside: 0,
     unshown: 0,
     odd: [],
+    first: undefined,
+    casesMs: 0,
+    insideMs: 0,
   };
+}
+
+/** A test case of the suite itself: the time of the suite is that of a file, class or package if all its cases are of the same. */
+export function noteUnit(tally: SuiteTotals, one: ReportedCase): void {
+  tally.casesMs += one.durationMs ?? 0;
+  if (tally.first === undefined) tally.first = one;
+  else if (tally.first && (tally.first.file !== one.file || (one.file === null && tally.first.suite !== one.suite)))
+    tally.first = null;
+}
+
+/** The suite has ended: what it took without the suites inside is the time of its file, class or package. */
+export function takeUnitTime({ first, casesMs, insideMs, outer }: SuiteTotals, ms: number | null): void {
+  // Less than what is inside is no time of the suite.
+  if (ms !== null && first && ms >= insideMs) first.unitMs = ms - insideMs;
+  if (outer) outer.insideMs += ms ?? casesMs + insideMs;
 }
 
 /** A test case, which tells of so many failures, whatever it made of them. */
@@ -65,7 +88,7 @@ export function countCase(tally: SuiteTotals, status: CaseStatus, failures: numb
   tally.shown += Math.max(failures, status === "failed" ? 1 : 0);
 }
 
-/** Cases of unknown words have not passed where the suite declares more that have not: then they are what it declares. */
+/** If the suite declares more failed or skipped cases than were found, cases with unknown words are counted as these. */
 function settleOdd({ odd, all, direct, items, shown, outer }: SuiteTotals, declared: Declared): SuiteTotals["odd"] {
   if (odd.length === 0) return odd;
   const lacksSkipped = (declared.skipped ?? 0) + (declared.disabled ?? 0) > all.skipped;
@@ -82,22 +105,23 @@ function settleOdd({ odd, all, direct, items, shown, outer }: SuiteTotals, decla
 }
 
 /** A failure of the suite itself, outside of any case. */
-export function countStray(tally: SuiteTotals, message: string | null, text: string): void {
-  const { strays, all, direct, items } = tally;
-  strays.message ||= cut(message ?? "", MAX_STRAY);
-  if (strays.texts.length < MAX_STRAYS) strays.texts.push(cut(text || (message ?? ""), MAX_STRAY));
-  strays.count++;
+export function countOutsideFailure(tally: SuiteTotals, message: string | null, text: string): void {
+  const { outsideFailures, all, direct, items } = tally;
+  outsideFailures.message ||= cut(message ?? "", MAX_OUTSIDE_LENGTH);
+  if (outsideFailures.texts.length < MAX_OUTSIDE_FAILURES)
+    outsideFailures.texts.push(cut(text || (message ?? ""), MAX_OUTSIDE_LENGTH));
+  outsideFailures.count++;
   for (const counts of [all, direct, items]) counts.failed++;
   tally.shown++;
 }
 
-/** What node writes at the end of a report. */
+/** Reads the count that node writes in a comment at the end of a report. */
 export function countComment(tally: SuiteTotals, comment: string): void {
   const count = /^\s*(?:fail|cancelled) (\d{1,9})\s*$/.exec(comment)?.[1];
   if (count !== undefined) tally.comments += Number(count);
 }
 
-/** When a suite inside has ended. */
+/** Adds the totals of an inner suite that has ended. */
 function countSuite(tally: SuiteTotals, inner: SuiteTotals): void {
   for (const key of ["tests", "failed", "skipped"] as const) tally.all[key] += inner.all[key];
   tally.items.tests++;
@@ -110,18 +134,18 @@ function countSuite(tally: SuiteTotals, inner: SuiteTotals): void {
 }
 
 /** Failures of one suite, and characters of each: more is not kept of a message or a stack. */
-const MAX_STRAYS = 100;
-const MAX_STRAY = 65_536;
+const MAX_OUTSIDE_FAILURES = 100;
+const MAX_OUTSIDE_LENGTH = 65_536;
 /** Suites. */
 const MAX_TOLD = 5;
 
-/** Compares what suites declare, from the inside out, and keeps the warnings. */
+/** Compares the totals that suites declare, from the inside out, and collects warnings. */
 export function createTotals() {
   const root: string[] = [];
   const inner: string[] = [];
   let more = 0;
   let lacksFailures = false;
-  // A suite may declare the failure of a test that another suite holds: only the end of the root tells.
+  // A suite may declare the failure of a test in another suite, so this is only decided at the end of the root.
   let pending: PlacedFault[] = [];
   const settle = (tally: SuiteTotals, { failed }: Declared): PlacedFault[] => {
     const faults = pending;
@@ -189,13 +213,13 @@ function tellDisagreement(tally: SuiteTotals, { disabled, ...declared }: Declare
   // Some producers count what is disabled among the skipped, some beside them.
   const together = (declared.skipped ?? 0) + (disabled ?? 0);
   const skipped = declared.skipped !== null && together === all.skipped ? together : declared.skipped;
-  // pytest counts subtests that passed, and writes none of them. TestNG does not count tests that were skipped.
+  // pytest counts subtests that passed without listing them. TestNG does not count skipped tests.
   const isBeside = (key: keyof Counted, value: number) =>
     (tally.name === "pytest" && value > all[key]) ||
     (key === "tests" && tally.attributes.ignored !== undefined && value === all.tests - all.skipped);
   const isSo = (key: keyof Counted, value: number | null) =>
     value === null || [all, direct, items].some((counts) => counts[key] === value) || isBeside(key, value);
-  // Some count failed tests, some each of their failures, some those of tests that are to be done.
+  // Tools count failed tests, or each of their failures, or those of todo tests as well.
   const failed = declared.failed ?? all.failed;
   if (isSo("tests", declared.tests) && isSo("skipped", skipped)) {
     if ([all, direct, items].some((counts) => counts.failed === failed) || (failed >= all.failed && failed <= shown))
@@ -208,13 +232,13 @@ type Fault = { name: string; message: string; stack: string };
 type FaultPlace = { suite: string; file: string | null };
 type PlacedFault = Fault & FaultPlace;
 
-/** What failed in a suite outside of its cases, and what it declares that nothing in it shows; counts them. */
+/** Returns and counts the failures of a suite outside of its cases, and those that it declares but no case shows. */
 function toFaults(tally: SuiteTotals, { failed }: Declared): Fault[] {
-  const { strays, all, comments } = tally;
+  const { outsideFailures, all, comments } = tally;
   const faults: Fault[] = [];
-  if (strays.count > 0) {
-    const stack = strays.texts.join("\n\n");
-    faults.push({ name: "(suite failed)", message: strays.message || "The suite failed", stack });
+  if (outsideFailures.count > 0) {
+    const stack = outsideFailures.texts.join("\n\n");
+    faults.push({ name: "(suite failed)", message: outsideFailures.message || "The suite failed", stack });
   }
   const declared = failed ?? 0;
   const missing = (what: string) => ({ name: FAULT, message: `${toSubject(tally)} ${what}`, stack: "" });
@@ -222,7 +246,7 @@ function toFaults(tally: SuiteTotals, { failed }: Declared): Fault[] {
     faults.push(missing(`declares ${declared} failed, but none of its test cases failed`));
     [all.failed, tally.shown, tally.unshown] = [all.failed + declared, declared, tally.unshown + declared];
   }
-  // A test around others may have failed with them; only where there are more is one that nothing shows.
+  // An enclosing test may have failed with them; only further failures are not shown by a case.
   if (comments > all.failed + tally.red) {
     faults.push(missing(`ends with "fail ${comments}", but ${all.failed} of its test cases failed`));
     [all.failed, tally.shown] = [comments, Math.max(tally.shown, comments)];

@@ -16,7 +16,7 @@ import { createUnknownResults, type UnknownResults } from "./unknown_results.ts"
 
 type Node = Bun.XML.Node;
 
-/** What a test definition tells of its method. */
+/** The method of a test definition. */
 type Definition = { className: string; storage: string };
 
 /** Throws a ReportError when there are too many cases. */
@@ -105,7 +105,7 @@ function readResult(node: Node, { definitions, cutter, unknown }: Reading): Repo
   const className = definitions.get(testId)?.className ?? "";
   const told = text(output, "StdOut");
   const inner = child(node, "InnerResults");
-  // The rows of a data-driven test are results as well, and the test has failed if one of them has.
+  // The rows of a data-driven test are results as well, and the test fails if one of them fails.
   const isThroughChild =
     status === "failed" &&
     inner !== undefined &&
@@ -136,7 +136,7 @@ function toDuration(text: string | undefined): number | null {
   return toMs((((days * 24 + hours!) * 60 + minutes!) * 60 + seconds!) * 1000);
 }
 
-/** What a run tells of itself that no failed test shows: a crashed host, an outcome, a number of failures. */
+/** Returns failures of a run that no failed test shows: a crashed host, an outcome, a number of failures. */
 function readFaults(summary: Node, cases: ReportedCase[], cutter: Cutter): ReportedCase[] {
   const failed = cases.filter(({ status }) => status === "failed").length;
   const outcome = summary.attributes["outcome"] ?? "";
@@ -150,7 +150,7 @@ function readFaults(summary: Node, cases: ReportedCase[], cutter: Cutter): Repor
     .map(({ text }) => text);
   const declared = declaredFailures(summary);
   const isFailed = /^(?:Failed|Aborted|Timeout|Error|Disconnected)$/.test(outcome);
-  // A test that was aborted tells of the crash by itself.
+  // A test that was aborted already shows the crash.
   const isShown = cases.some(({ properties }) => properties?.["outcome"] === "Aborted");
   if (errors.length > 0 && !isShown) {
     const stack = errors.join("\n");
@@ -169,7 +169,7 @@ function readFaults(summary: Node, cases: ReportedCase[], cutter: Cutter): Repor
   ];
 }
 
-/** xUnit's line for each failed test, what it said of it further in, and the exit code for failed tests. */
+/** Lines that repeat the results: xUnit's line for each failed test and its indented message, and the exit code for failed tests. */
 const REPEATS = /^\[xUnit\.net [\d:.]+\](?: {6}|[^\n]*\[FAIL\]$)|'2'[^\n]{0,300}testingplatform\/exitcodes/m;
 
 const FAILED = ["failed", "error", "timeout", "aborted", "disconnected"];

@@ -23,7 +23,7 @@ export function createUnknownResults() {
       else others++;
     },
     warnings: (): string[] => tell((word) => `result "${word}"`, "counted as failed"),
-    /** Where the words name what they are of, and only the totals of a report tell what they mean. */
+    /** Warnings for words that the report does not explain, where only its totals tell what they mean. */
     openWarnings: (): string[] => tell((word) => word, "passed unless the totals say otherwise"),
   };
 }

@@ -1,4 +1,4 @@
-/** Undoes gzip and zstd, which are known by their first bytes, without ever holding much more than is allowed. */
+/** Decompresses gzip and zstd, recognised by their first bytes, without ever using much more memory than allowed. */
 
 import { gunzipSync, unzipSync, zstdDecompressSync } from "node:zlib";
 import { ReportError } from "./report.ts";
@@ -62,13 +62,13 @@ function isWholeZstd(bytes: Uint8Array): boolean {
   return at === bytes.length;
 }
 
-/** Of each text, and of all texts of a report. */
+/** Maximum bytes of one text, and of all texts of a report. */
 const MAX_TEXT_BYTES = 8 * 2 ** 20;
 const MAX_TEXTS_BYTES = 64 * 2 ** 20;
 
 export type TextInflater = ReturnType<typeof createTextInflater>;
 
-/** Reads base64 texts inside a report, of which small ones may unpack to large ones; counts what it leaves out. */
+/** Reads base64 texts inside a report, of which small ones may decompress to large ones; counts omitted ones. */
 export function createTextInflater() {
   let room = MAX_TEXTS_BYTES;
   let leftOut = 0;

@@ -10,7 +10,7 @@ type Container = { node: JsonObject; suite: string; outer: Container | null; has
 
 const STATUSES: Record<string, CaseStatus> = {
   Passed: "passed",
-  // The test passed, because it failed as it says that it does.
+  // The test passed, because it failed as declared.
   "Expected Failure": "passed",
   Failed: "failed",
   Skipped: "skipped",
@@ -44,7 +44,7 @@ export function readXcresult(json: unknown): Report {
       for (const one of toOpen(node.children, container)) open.push(one);
     }
   }
-  // From the inside out: the outer ones fail with them.
+  // Inner containers first, because the outer ones fail with them.
   for (const container of containers.reverse())
     if (isBad(container.node) && !container.hasFailed) {
       const { nodeType, result } = container.node;
@@ -64,10 +64,10 @@ export function readXcresult(json: unknown): Report {
   };
 }
 
-/** Characters of joined titles, of which fewer are kept. */
+/** Maximum length of joined titles; names are cut further. */
 const MAX_TITLES = 2_000;
 
-/** Of what is around test cases; "unknown" is a word of Xcode's. */
+/** Whether a container of test cases failed. Xcode itself writes "unknown". */
 function isBad({ result }: JsonObject): boolean {
   const word = asText(result);
   const isKnown = word === "" || word === "unknown" || Object.hasOwn(STATUSES, word);
@@ -85,7 +85,7 @@ const isRun = ({ nodeType }: JsonObject): boolean => nodeType === "Repetition" |
 type Inside = { messages: string[]; skips: string[]; runs: number; failedRuns: number; hasFailed: boolean };
 const EMPTY: Readonly<Inside> = { messages: [], skips: [], runs: 0, failedRuns: 0, hasFailed: false };
 
-/** What stands below a test case: by device, configuration and arguments, and in each the runs. */
+/** Reads the children of a test case: devices, configurations and arguments, and the runs in each. */
 function readInside(node: JsonObject): Inside {
   if (node.children === undefined) return EMPTY;
   const found: Inside = { messages: [], skips: [], runs: 0, failedRuns: 0, hasFailed: false };
@@ -111,7 +111,7 @@ function readCase(node: JsonObject, suite: string, cutter: Cutter, unknown: Unkn
   const word = asText(node.result);
   const isKnown = Object.hasOwn(STATUSES, word);
   if (!isKnown) unknown.count(word);
-  // Where a run failed and another passed, the test case says what counts.
+  // If some runs failed and others passed, the result of the test case decides.
   const isContradiction = word === "Passed" && (runs === 0 || failedRuns === 0 || failedRuns === runs);
   const isFailed = !isKnown || (isContradiction && (hasFailed || failedRuns > 0 || messages.length > 0));
   const status = isFailed ? "failed" : STATUSES[word]!;

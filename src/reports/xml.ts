@@ -1,4 +1,4 @@
-/** XML as test runners write it: cleaned, parsed by Bun, and mended where the document is not well formed. */
+/** Reads XML of test runners: cleans it, parses it with Bun, and repairs documents that are not well formed. */
 
 import { elementsOf, type XmlPart } from "./fields.ts";
 import { MAX_LEVELS, nestedTooDeeply, ReportError } from "./report.ts";
@@ -7,24 +7,24 @@ import { clean, firstLine, lineAt, localName } from "./text.ts";
 /** A document of which a reader has made something. */
 type XmlDocument<Result> = {
   result: Result;
-  /** Where the document broke and why, when only what comes before could be read. */
+  /** Location and reason of the syntax error, if only the part before it could be read. */
   broken: string | null;
-  /** How many characters had to be taken literally that XML wants escaped. */
+  /** Number of characters that should have been escaped. */
   mended: number;
-  /** The first line of text that follows the document, which is left out: what a program printed at its end. */
+  /** The first line of text after the document, which is ignored: a program printed it at its end. */
   trailing: string | null;
 };
 
 export type XmlReading<Result> = {
-  /** When the document is broken, it is read up to the last such element that is whole; null: then it is refused. */
+  /** A broken document is read up to the last complete element of this name; null: it is refused. */
   whole: string | null;
-  /** Which elements, by their names without prefix, may lie in several parts; undefined: there is one part. */
+  /** Whether elements of this name (without prefix) may be split over several parts. Undefined: there is one part. */
   isDivisible?: (name: string) => boolean;
-  /** Which elements, by their names without prefix, may be further roots; undefined: there is one root. */
+  /** Whether elements of this name (without prefix) may be further roots. Undefined: there is one root. */
   isRoot?: (name: string) => boolean;
   /** Default: MAX_LEVELS. */
   maxLevels?: number;
-  /** May be called again with other parts, when those that it was given turn out to be broken. */
+  /** Called again with other parts if the given ones turn out to be broken. */
   read: (parts: Iterable<XmlPart>) => Result;
 };
 
@@ -32,7 +32,7 @@ export type XmlReading<Result> = {
 export function parseXml<Result>(raw: string, reading: XmlReading<Result>, sizes = SIZES): XmlDocument<Result> {
   const text = cleanXml(raw);
   const { doctype } = prolog(text);
-  // No test runner declares entities or points to a DTD; whoever does wants us to expand or to fetch something.
+  // No test runner declares entities or refers to a DTD. Such a document wants us to expand or fetch something.
   if (doctype && /\[|\s(?:SYSTEM|PUBLIC)\s/.test(doctype)) {
     throw new ReportError("entity declarations and external document types are not accepted");
   }
@@ -70,7 +70,7 @@ function tryRead<Result>(
   return readParts(divide(text, isDivisible, { part, isRoot, maxLevels }), read) ?? root;
 }
 
-/** What the parser says of a second root, and of the declaration before it. */
+/** Errors of the parser for a second root, and for the declaration before it. */
 const SEVERAL_ROOTS = /^only one root element|'<\?xml' is reserved/;
 
 /** `null` when a part is broken. */
@@ -78,13 +78,13 @@ function readParts<Result>(
   parts: Generator<XmlPart>,
   read: (parts: Iterable<XmlPart>) => Result,
 ): { result: Result } | null {
-  // Without `return`, so that the reader cannot end it by failing.
+  // The iterator has no `return`, so that the reader cannot end it by failing.
   const rest = { [Symbol.iterator]: () => ({ next: () => parts.next() }) };
   try {
     try {
       return { result: read(rest) };
     } catch (error) {
-      // What is wrong with the markup comes before what is wrong with the test cases, wherever it is.
+      // Errors in the markup take precedence over errors in the test cases, wherever they are.
       if (error instanceof ReportError) for (const _ of rest);
       throw error;
     }
@@ -94,27 +94,27 @@ function readParts<Result>(
   }
 }
 
-/** Characters; a message of any length is cut, but nobody writes this much into one. */
+/** Maximum number of characters. Longer messages are truncated, but no tool writes this much into one. */
 const MAX_ATTRIBUTE = 16 * 1_048_576;
 const MAX_ATTRIBUTES = 1_000;
 /** Room for more attributes than that, each ` a=""`. */
 const MIN_EXCESS = 5 * MAX_ATTRIBUTES;
 
 /**
- * Throws a ReportError at an attribute, or a number of attributes in one element, that would take the parser seconds.
- * There is no "<" within a tag, so only tags without another one for long are looked at, and the rest is leapt over.
+ * Throws a ReportError for an attribute, or a number of attributes in one element, that would take the parser seconds. A tag contains no
+ * "<", so only long stretches without "<" are checked.
  */
 function refuseExcess(text: string): void {
   for (let at = text.indexOf("<"); at !== -1;) {
     const later = text.lastIndexOf("<", at + MIN_EXCESS);
     if (later > at) at = later;
-    // It may be a tag that is quoted in a comment or in what a test has printed.
+    // It may be a tag that is quoted in a comment or in the output of a test.
     else if (excessOf(text, at) !== null) return refuseExcessOutside(text);
     else at = text.indexOf("<", at + MIN_EXCESS);
   }
 }
 
-/** The same without leaps, which knows what is not markup. */
+/** Checks like `refuseExcess` but for every tag, and skips text that is not markup. */
 function refuseExcessOutside(text: string): void {
   for (let at = text.indexOf("<"); at !== -1;) {
     const section = SECTIONS.find(({ opens }) => text.startsWith(opens, at));
@@ -125,7 +125,7 @@ function refuseExcessOutside(text: string): void {
   }
 }
 
-/** What the tag that begins there has too much of. */
+/** Describes the excess of the tag that begins at `at`; null if there is none. */
 function excessOf(text: string, at: number): string | null {
   const next = text.indexOf("<", at + 1);
   const end = next === -1 ? text.length : next;
@@ -178,18 +178,18 @@ const SIZES = {
   large: { characters: 32 * 2 ** 20, elements: 300_000 },
   part: { characters: 4 * 2 ** 20, elements: 100_000 },
 };
-/** Of a document that is read as one: ten for each of 200,000 test cases. */
+/** Maximum elements of a document that is read as a whole: ten for each of 200,000 test cases. */
 const MAX_ELEMENTS = 2_000_000;
 /** Each is parsed by itself. */
 const MAX_ROOTS = 10_000;
-/** What is repeated before every part. */
+/** Maximum length of the start tags that are repeated before every part. */
 const MAX_REPEATED = 65_536;
 
 function isLarge(text: string, { characters, elements }: typeof SIZES.large): boolean {
   return text.length > characters || countElements(text, elements) > elements;
 }
 
-/** At most one more than `max`. */
+/** Counts elements up to `max` + 1. */
 function countElements(text: string, max: number): number {
   let count = 0;
   for (let at = text.indexOf("<"); at !== -1 && count <= max; at = text.indexOf("<", at + 1))
@@ -203,14 +203,14 @@ const tooManySections = () =>
   new ReportError(`it has more than ${MAX_SECTIONS.toLocaleString("en")} comments and other sections`);
 const tooManyElements = () => new ReportError(`it has more than ${MAX_ELEMENTS.toLocaleString("en")} elements`);
 
-/** The markup is not what it looks like from afar: only the whole document can tell what is wrong with it. */
+/** The markup cannot be divided: only the whole document shows what is wrong with it. */
 class Indivisible extends Error {}
 
 /**
- * Cuts a document between elements and parses the parts one by one, each inside the start tags that are open there and
- * with the end tags that are missing. Where the parser takes every part, it would take the whole, and see the same: at
- * the end of each part the same elements are open as at the beginning of the next. Where there are several roots, one
- * after the other, each begins a part, and what lies between them may be comments, instructions and declarations.
+ * Divides a document between elements and parses the parts one by one, each inside the start tags that are open there and with the missing
+ * end tags. If the parser accepts every part, it would accept the whole document with the same result: at the end of each part the same
+ * elements are open as at the beginning of the next. If there are several roots in sequence, each begins a part; comments, instructions and
+ * declarations may be between them.
  */
 export function* divide(
   text: string,
@@ -229,7 +229,7 @@ export function* divide(
   let head = "";
   let length = 0;
   let [from, elements, inside] = [0, 0, 0];
-  // Where the root began that is read now, where the one before has ended, and what has been given back.
+  // Offsets: start of the current root, end of the previous root, and end of the text whose memory has been released.
   let [begun, ended, relieved, roots, sections] = [0, -1, 0, 1, 0];
 
   const parse = (to: number): XmlPart => {
@@ -239,7 +239,7 @@ export function* divide(
     if (root instanceof Error) throw new Indivisible();
     return { root, depth: from === begun ? 0 : repeated.length, open: open.length };
   };
-  // The trees of parts would otherwise pile up: the collector cannot know that there is no room for many.
+  // Releases trees of earlier parts, because the garbage collector does not know that memory is scarce.
   const relieve = (at: number) => {
     if (part === SIZES.part) Bun.gc(true);
     relieved = at;
@@ -279,7 +279,7 @@ export function* divide(
       if (inside > 0 || !isDivisible(localName(name))) inside++;
       else {
         const tag = text.slice(start, at);
-        // The declaration stands before every part.
+        // The declaration is repeated before every part.
         if (open.length === 0) head = start - begun > MAX_REPEATED ? "" : text.slice(begun, start);
         open.push({ name, tag });
         length += tag.length;
@@ -299,7 +299,7 @@ export function* divide(
 
 const [BANG, SLASH, QUESTION, GREATER, QUOTE, APOSTROPHE] = [0x21, 0x2f, 0x3f, 0x3e, 0x22, 0x27];
 
-/** Behind the tag that opens at `at`, or -1. */
+/** Returns the offset after the tag that opens at `at`, or -1. */
 function tagEnd(text: string, at: number): number {
   for (let here = at + 1; here < text.length; here++) {
     const code = text.charCodeAt(here);
@@ -314,9 +314,9 @@ function tagEnd(text: string, at: number): number {
 // All references but those to tab, line feed and carriage return, which most documents have many of.
 const REFERENCE = /&#(?!(?:9|10|13|x0*[9ad]);)(?:x([\da-f]+)|(\d+));/gi;
 
-/** Drops what XML 1.0 does not allow even as a reference; without a copy when there is nothing to drop. */
+/** Removes characters that XML 1.0 does not allow even as a reference; makes no copy if there are none. */
 function cleanXml(raw: string): string {
-  // Replacing finds all of them first, at a hundred bytes each.
+  // Counts one by one, because replacing would collect all matches first, at a hundred bytes each.
   let references = 0;
   for (REFERENCE.lastIndex = 0; REFERENCE.test(raw);)
     if (++references > MAX_EDITS)
@@ -333,7 +333,7 @@ function illegalToRaw(reference: string, hex: string | undefined, decimal: strin
   return legal ? reference : String.fromCharCode(code);
 }
 
-/** The name of the root element, and the document type declaration, without parsing what follows. */
+/** Returns the name of the root element and the document type declaration, without parsing the rest. */
 export function prolog(text: string): { root: string | null; doctype: string | null } {
   let doctype: string | null = null;
   for (let at = 0; ;) {
@@ -373,7 +373,7 @@ type Mend = {
   trailing: string | null;
 };
 
-/** A tool that does not escape what tests print has fewer: each takes a hundred bytes. */
+/** Maximum number of edits, each of which takes a hundred bytes. A tool that does not escape the output of tests has fewer. */
 const MAX_EDITS = 1_000_000;
 const tooManyEdits = () =>
   new ReportError(`more than ${MAX_EDITS.toLocaleString("en")} of its characters are not escaped as XML wants`);
@@ -391,8 +391,8 @@ const SECTIONS = [
 ];
 
 /**
- * Walks the markup of a document that did not parse. Characters that should have been escaped are (node writes "]]>"
- * as it is); at the first real break, the document is cut behind the last whole element and its ancestors closed.
+ * Scans the markup of a document that did not parse. Characters that should have been escaped are escaped (node writes "]]>" literally); at
+ * the first real error, the document is cut after the last complete element and its ancestors are closed.
  */
 function mendXml(text: string, { whole, isRoot }: Pick<XmlReading<unknown>, "whole" | "isRoot">): Mend {
   const pieces: string[] = [];
@@ -490,7 +490,7 @@ function mendXml(text: string, { whole, isRoot }: Pick<XmlReading<unknown>, "who
   return end(text.length, null);
 }
 
-/** Whether another document follows: its root has the name of this one, or is one that may follow. */
+/** Whether another document follows: its root has this name, or may follow. */
 function hasRoot(text: string, from: number, root: string, isRoot: ((name: string) => boolean) | undefined): boolean {
   for (let at = text.indexOf("<", from); at !== -1; at = text.indexOf("<", at + 1)) {
     const name = match(text, NAME, at)?.[1];

@@ -88,7 +88,7 @@ function readTest(test: Node, cutter: Cutter, unknown: UnknownResults): Reported
   });
 }
 
-/** What failed outside of tests: fixtures, clean-ups, the assembly itself. */
+/** Reads failures outside of tests: fixtures, clean-ups, the assembly itself. */
 function readFaults(assembly: Node, cutter: Cutter): ReportedCase[] {
   return named(assembly, "errors")
     .flatMap((errors) => named(errors, "error"))

@@ -6,17 +6,15 @@ import type { Cursors } from "../http/cursor.ts";
 import { DeadlineError } from "../http/deadline.ts";
 import { absent, fail } from "../http/problem.ts";
 import { toCsvReply } from "./csv_reply.ts";
-import { answerOnce, type Once } from "./idempotency.ts";
+import { answerOnce, lost, type Once } from "./idempotency.ts";
 import { json, Reply } from "./reply.ts";
 import type { Context, FamilyContext, PageRequest, Route, Services, UploadContext } from "./route.ts";
-import { createBatcher } from "./batcher.ts";
 import { noFacts, type UploadFacts } from "./upload_log.ts";
 import type { AuditAction, NewAuditEntry } from "../schema/audit.ts";
 import { Refusal } from "../schema/refusal.ts";
 import { insertAuditEntryOfKey } from "../store/audit.ts";
-import { type Database, isConflict, type Tx } from "../database/connect.ts";
+import { type Database, retryConflicts, type Tx } from "../database/connect.ts";
 import { lockLiveKey } from "../store/keys.ts";
-import type { AdvisoryLock } from "../database/locks.ts";
 
 /** A request after all checks; plain data, so that it can go to another thread. */
 export type CheckedRequest = {
@@ -47,49 +45,35 @@ export type Progress = {
   upload?: UploadFacts;
 };
 
-export type ExecuteOptions = Omit<Services, "begin" | "openReader"> &
+export type ExecuteOptions = Omit<Services, "begin" | "beginAhead" | "openReader"> &
   Pick<Context, "publicUrl"> &
   Pick<PageRequest, "cursors">;
 
-/** A request in its handler. `began` is of `performance.now()`; `once` is there with an Idempotency-Key. */
+/** A request in its handler. `once` is there with an Idempotency-Key. */
 type Running = {
   route: Route;
   request: CheckedRequest;
   progress: Progress;
-  began: number;
   once: Once | undefined;
 };
-
-/** A shared commit is on its way before the write has been answered: the time must not be over until then. */
-const MAX_AGE_MS = 20_000;
-/** How often a transaction is run that loses each time to another one, in all. */
-const MAX_TRIES = 4;
 
 const WHOLE_FILE: RangeHeaders = { range: null, ifRange: null };
 
 export function createExecute(database: Database, { publicUrl, cursors, ...given }: ExecuteOptions) {
-  const services: Services = { ...given, begin: database.begin, openReader: database.openReader };
-  const join = createBatcher(database);
+  const { begin, beginAhead, openReader } = database;
+  const services: Services = { ...given, begin, beginAhead, openReader };
 
-  /** For the handler of an upload: its work shares a transaction with that of other uploads. */
-  function toUploadContext({ route, request, progress, began, once }: Running): UploadContext {
-    const { caller, params } = request;
-    return {
-      async commitBatched(work, input, locks, answer) {
-        if (performance.now() - began > MAX_AGE_MS) return undefined;
-        let value: ReturnType<typeof answer> | undefined;
-        const settle = (sql: Tx, output: Parameters<typeof answer>[0]) => {
-          value = answer(output);
-          requireTime(progress);
-          return once?.answer(sql, toReply(route, value));
-        };
-        if (!(await join(work, params["projectId"]!, { key: caller, locks, input, settle }))) return undefined;
-        progress.provedLive = true;
-        return value;
-      },
-      tookUpload: (taken) => void ((progress.upload ??= noFacts()).taken = taken),
-    };
-  }
+  /** For the handler of an upload, whose answer is stored with its report. */
+  const toUploadContext = ({ progress, once }: Running): UploadContext => ({
+    claim: once?.claim ?? null,
+    progress,
+    stored: ({ status, body, contentType }, taken) => {
+      progress.provedLive = true;
+      (progress.upload ??= noFacts()).taken = taken;
+      once?.stored();
+      return new Reply(status, body, contentType);
+    },
+  });
 
   function toContext(running: Running): Context & FamilyContext {
     const { route, request, progress, once } = running;
@@ -116,18 +100,12 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
           if (options?.actsNext) await once?.act(sql);
           return value;
         }),
-      conclude: (work, locks) =>
-        transact(
-          database,
-          caller,
-          progress,
-          async (sql) => {
-            const value = await recorded(sql, running, work);
-            await once?.answer(sql, toReply(route, value));
-            return value;
-          },
-          locks,
-        ),
+      conclude: (work) =>
+        transact(database, caller, progress, async (sql) => {
+          const value = await recorded(sql, running, work);
+          await once?.answer(sql, toReply(route, value));
+          return value;
+        }),
       page: toPageRequest(cursors, route, request),
       upload: route.body === "upload" ? toUploadContext(running) : undefined,
       lastEventId,
@@ -136,9 +114,8 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
   }
 
   return function handle(route: Route, request: CheckedRequest, progress: Progress): Promise<Reply> {
-    const began = performance.now();
     const run = (once?: Once): Promise<Reply> => {
-      const context = toContext({ route, request, progress, began, once });
+      const context = toContext({ route, request, progress, once });
       const reply = route.handle(context as never).then((value) => toReply(route, value), translate);
       return request.wantsCsv ? reply.then((one) => toCsvReply(route, one)) : reply;
     };
@@ -155,22 +132,19 @@ async function transact<T>(
   caller: Caller,
   progress: Progress,
   work: (sql: Tx) => Promise<T>,
-  locks: readonly AdvisoryLock[] = [],
 ): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      const result = await begin(async (sql) => {
-        if (!(await lockLiveKey(sql, caller, locks))) revoked();
+  const result = await retryConflicts(
+    () => progress.expired,
+    () =>
+      begin(async (sql) => {
+        if (!(await lockLiveKey(sql, caller))) revoked();
         const value = await work(sql);
         requireTime(progress);
         return value;
-      });
-      progress.provedLive = true;
-      return result;
-    } catch (error) {
-      if (!isConflict(error) || tries === MAX_TRIES || progress.expired) throw error;
-    }
-  }
+      }),
+  );
+  progress.provedLive = true;
+  return result;
 }
 
 /** Undefined where the route is no list. Fails where the cursor is not one of this list. */
@@ -190,9 +164,11 @@ async function recorded<T>(sql: Tx, { route, request }: Running, work: (sql: Tx)
   return value;
 }
 
+const TOO_LATE = "The request timed out before it was finished";
+
 /** Throws if the client has received an error, so that the request has no effect afterwards. */
 function requireTime({ expired }: Progress): void {
-  if (expired) throw new DeadlineError("The request timed out before it was finished");
+  if (expired) throw new DeadlineError(TOO_LATE);
 }
 
 export type Execute = ReturnType<typeof createExecute>;
@@ -217,6 +193,9 @@ function toAuditEntry(action: AuditAction, { params, body }: CheckedRequest, val
 function translate(error: unknown): never {
   if (!(error instanceof Refusal)) throw error;
   if (error.kind === "absent") absent();
+  if (error.kind === "revoked") revoked();
+  if (error.kind === "expired") throw new DeadlineError(TOO_LATE);
+  if (error.kind === "taken over") lost();
   fail("VALIDATION_ERROR", error.message);
 }
 

@@ -20,6 +20,9 @@ const LOOK_AGAIN_MS = { first: 20, last: 500 };
 
 /** The transactions of a handler, which store the answer so that a repeated request gets the same one. */
 export type Once = {
+  claim: RequestClaim;
+  /** The answer was stored, in the transaction that made it. */
+  stored(): void;
   /** In the transaction that makes the answer: either both are there or neither. */
   answer(sql: Tx, reply: Reply): Promise<void>;
   /** In the transaction from whose commit on the request cannot be run again. */
@@ -46,7 +49,7 @@ const placeOf = ({
   key,
 });
 
-const lost = (): never =>
+export const lost = (): never =>
   fail("INTERNAL_ERROR", "The request was considered lost and is executed by its repetition", { "Retry-After": "2" });
 
 type Waiting = Pick<OnceOptions, "sql" | "caller" | "key" | "isOver">;
@@ -102,6 +105,8 @@ async function runClaimed(sql: Sql, claim: RequestClaim, run: (once: Once) => Pr
   const extending = setInterval(() => void extendRequest(sql, claim).catch(() => {}), EXTEND_MS);
   try {
     const reply = await run({
+      claim,
+      stored: () => void (isStored = true),
       async answer(sql, reply) {
         await store(sql, reply);
         isStored = true;

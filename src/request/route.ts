@@ -20,14 +20,15 @@ import type { Live } from "../schema/live.ts";
 import type { Database, Sql, Tx } from "../database/connect.ts";
 import type { Signals } from "../database/signals.ts";
 import type { Reply } from "./reply.ts";
-import type { AdvisoryLock } from "../database/locks.ts";
-import type { BatchWork } from "./batcher.ts";
+import type { RequestClaim, StoredAnswer } from "../store/idempotency.ts";
 import type { TakenUpload } from "./upload_log.ts";
 
 /** Services that some handlers use. */
 export type Services = {
   /** A transaction that proves nothing of the caller: for what is done beside his request. */
   begin: Database["begin"];
+  /** The same, for statements that are sent together with its beginning. */
+  beginAhead: Database["beginAhead"];
   openReader: Database["openReader"];
   /** For what goes wrong in ourselves where the answer is no error. */
   log: Log;
@@ -75,10 +76,9 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
    */
   transact: <T>(work: (sql: Tx) => Promise<T>, options?: { actsNext: boolean }) => Promise<T>;
   /**
-   * The same for the transaction whose value is the answer: with an Idempotency-Key it is stored in the same commit. It
-   * takes these locks before anything else.
+   * The same for the transaction whose value is the answer: with an Idempotency-Key it is stored in the same commit.
    */
-  conclude: <T>(work: (sql: Tx) => Promise<T>, locks?: readonly AdvisoryLock[]) => Promise<T>;
+  conclude: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
 };
 
 /** The page that the request to a list asks for. */
@@ -92,18 +92,12 @@ export type PageRequest = {
 
 /** Additional context of the handler of an upload. */
 export type UploadContext = {
-  /**
-   * As `conclude`, for work of which much is asked for at one moment: in one transaction with what others want of the
-   * project. `answer` may be called more than once. Undefined: nothing has been done, and the request has to go its own way.
-   */
-  commitBatched: <Input, Output, T>(
-    work: BatchWork<Input, Output>,
-    input: Input,
-    locks: readonly AdvisoryLock[],
-    answer: (output: Output) => T,
-  ) => Promise<T | undefined>;
-  /** Says what came of an upload, for those who count and note them. */
-  tookUpload: (taken: TakenUpload) => void;
+  /** The claim of its Idempotency-Key. */
+  claim: RequestClaim | null;
+  /** As soon as the time of the request is over, nothing may be stored. */
+  progress: { readonly expired: boolean };
+  /** The reply of an upload whose answer was stored, with what is counted and logged of it. */
+  stored: (answer: StoredAnswer, taken: TakenUpload) => Reply;
 };
 
 /** The parts of a context that only one family of routes needs; undefined where the route is of another family. */

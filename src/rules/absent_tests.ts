@@ -21,7 +21,7 @@ export type AbsentCases = {
 };
 
 export type Absence = AbsentCases & {
-  /** There are so many of them that answers name them. */
+  /** Whether enough tests are absent for answers to name them. */
   isShort: boolean;
 };
 
@@ -31,7 +31,7 @@ export const isAbove = (
   percent: number,
 ): boolean => (missing + skipped) * 100 > percent * of;
 
-/** Whether a report with results of so many tests is looked through for absent ones, where its baseline has `expected`; null: unknown. */
+/** Whether a report with this number of results is searched for absent tests. `expected` is the number in its baseline; null: unknown. */
 export const mayBeShort = (hasRun: number, expected: number | null, hasStopped: boolean): boolean =>
   expected !== null &&
   (hasStopped ? hasRun < expected : isAbove({ of: expected, missing: expected - hasRun, skipped: 0 }, ABSENT_PERCENT));

@@ -28,10 +28,7 @@ export const PLAIN_LOOK: Look = {
   strike: false,
 };
 
-/**
- * Commands with parameters, titles of windows and links, and the short ones. Each part excludes what ends it, so that
- * matching is linear.
- */
+/** Commands with parameters, titles of windows and links, and short commands. Each part excludes its end, so that matching is linear. */
 // oxlint-disable-next-line no-control-regex
 const ESCAPES =
   /\x1b(?:\[([0-?]*)[ -/]*([@-~])|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~]|$)|\x9b([0-?]*)[ -/]*([@-~])/g;
@@ -41,7 +38,7 @@ const restore = (text: string): string =>
   // oxlint-disable-next-line no-control-regex
   text.includes("[") ? text.replace(/(?<!\x1b)\ufffd?\[(\d{1,2}(?:;\d{1,3}){0,15}m)/g, "\x1b[$1") : text;
 
-/** Splits a line into what its carriage returns overwrite, as progress bars do, and what it shows in the end. */
+/** Splits a line into text overwritten by carriage returns, as in progress bars, and the text shown in the end. */
 function settleLine(line: string): [overwritten: string, shown: string] {
   let end = line.length;
   while (line[end - 1] === "\r") end--;
@@ -54,10 +51,10 @@ export function stripAnsi(text: string): string {
   return /[\x1b\x9b]/.test(source) ? source.replace(ESCAPES, "") : source;
 }
 
-/** A command with more parameters than this is not one that a program writes: the rest of it is ignored. */
+/** Maximum number of parameters of a command; the rest is ignored, because no program writes more. */
 const MAX_PARAMETERS = 32;
 
-/** What each code of "Select Graphic Rendition" changes, except colours with parameters. */
+/** Returns the effect of a code of "Select Graphic Rendition", except colours with parameters. */
 function changeOf(code: number): Partial<Look> | undefined {
   if (code >= 30 && code <= 37) return { foreground: code - 30 };
   if (code >= 40 && code <= 47) return { background: code - 40 };

@@ -4,8 +4,8 @@
 const MAX_PATH_LENGTH = 500;
 
 /**
- * Returns the path with forward slashes and without a leading "./". Two paths are of one file if the results are equal. It is
- * only ever compared and shown: no file of the server has it as its name.
+ * Returns the path with forward slashes and without a leading "./". Two paths are of one file if the results are equal. The path is only
+ * compared and shown: no file of the server is named after it.
  */
 export function normalizeAttachmentPath(path: string): string {
   const slashed = path.trim().replaceAll("\\", "/");
@@ -16,11 +16,11 @@ export function normalizeAttachmentPath(path: string): string {
 /** Returns the last part of a path, by which people know a file. */
 export const attachmentName = (path: string): string => path.split("/").pop() || path;
 
-/** Whether files of a result are kept that asks for nothing else: they explain a failure. */
+/** Whether files of a result are kept by default: they explain a failure. */
 export const isKeptWith = ({ status, flaky }: { status: string; flaky: boolean }): boolean =>
   status === "failed" || flaky;
 
-/** How Playwright ends the name of a picture in the repository: `cart-linux.png`, `cart-webkit-darwin.png`. */
+/** The platform suffix that Playwright adds to the names of pictures in the repository: `cart-linux.png`, `cart-webkit-darwin.png`. */
 const PLATFORM = /-(?:linux|darwin|win32)(\.\w+)$/;
 
 const STEM = /^(.+)-(expected|actual|diff)(\.\w+)$/;

@@ -5,13 +5,13 @@ import { isTaskAmong } from "./variants.ts";
 import type { Conditions } from "../schema/automations.ts";
 import type { EventData } from "../schema/events.ts";
 
-/** What conditions can ask of an event; null: it says nothing of it. */
+/** The facts of an event that conditions check; null: the event does not have the fact. */
 export type EventFacts = {
   projectId: string | null;
   branch: string | null;
   environment: string | null;
   taskSlugs: string[];
-  /** Who looks after what it is about; of an execution, those of its failures that were asked for. */
+  /** Owners of the subject; for an execution, owners of the selected failures. */
   owners: string[];
   failed: number;
   severity: string | null;
@@ -39,7 +39,7 @@ export function toFacts(
   };
 }
 
-/** Which pattern decides: the last one that knows the name, with or without the mark that excludes. */
+/** Returns the pattern that decides: the last one that matches the name, including or excluding. */
 const lastMatch = (patterns: readonly string[], name: string): string | undefined =>
   patterns.findLast((pattern) => new Bun.Glob(pattern.replace(/^!/, "")).match(name));
 

@@ -8,21 +8,21 @@ export type FileQueue = {
   durations: readonly number[];
   /** The shard that has the file, from 1; 0: it waits. */
   places: readonly number[];
-  /** Which batch of its shard the file is in, from 1; 0: it waits. */
+  /** The batch of its shard that the file is in, from 1; 0: it waits. */
   batches: readonly number[];
-  /** Who takes batches for the shard; "": nobody has yet. */
+  /** The client that takes batches for the shard; "": none yet. */
   holders: readonly string[];
   /** Batches of the shard up to this one have been run. */
   acknowledged: readonly number[];
 };
 
-/** Of its fair share a shard gets so much first: then little is left to chance, and it need not ask often. */
+/** Share of its fair part that a shard gets first. It is large enough that a shard need not ask often, and leaves room to balance. */
 const FIRST_SHARE = 0.5;
-/** Later each of the shards could get so many batches of what is left. */
-const SPREAD = 1.5;
+/** Number of batches per shard that the remaining work is divided into. */
+const BATCHES_PER_SHARD = 1.5;
 
 /**
- * Longest first; of equal length by name. A file that no run has told of takes as long as the median of the others, and every file
+ * Orders files by descending duration, then by name. A file without a known duration counts as the median of the others, and every file
  * takes some time.
  */
 export function orderFiles(timings: readonly FileTiming[]): { file: string; ms: number }[] {
@@ -42,9 +42,9 @@ export const newQueue = (durations: readonly number[], shards: number): FileQueu
 });
 
 /**
- * The queue after a shard has run its last batch and asks for the next, and the files of that, by index; none where all files are
- * taken. A holder that is new has none of the results of the one before it: what that had waits again. `minMs` is what a batch is to
- * take at least, because starting the tool takes time as well.
+ * Returns the queue after a shard has run its last batch and requests the next, and the indexes of its files; none if all files are taken.
+ * A new holder has no results of the previous one, so the files of that one wait again. `minMs` is the minimum duration of a batch, because
+ * starting the tool takes time as well.
  */
 export function nextBatch(
   before: FileQueue,
@@ -59,12 +59,14 @@ export function nextBatch(
   const waiting = queue.places.flatMap((place, at) => (place === 0 ? [at] : []));
   const sum = (files: readonly number[]) => files.reduce((sum, at) => sum + queue.durations[at]!, 0);
   const wanted =
-    last === 0 ? (FIRST_SHARE * sum([...queue.durations.keys()])) / shards : sum(waiting) / (SPREAD * shards);
+    last === 0
+      ? (FIRST_SHARE * sum([...queue.durations.keys()])) / shards
+      : sum(waiting) / (BATCHES_PER_SHARD * shards);
   const size = Math.max(wanted, minMs);
   const files: number[] = [];
   let ms = 0;
   for (const at of waiting) {
-    // What is more than half too long is left to a later batch.
+    // A file of which more than half would exceed the size is left to a later batch.
     if (files.length > 0 && ms + queue.durations[at]! / 2 > size) break;
     files.push(at);
     ms += queue.durations[at]!;
@@ -93,7 +95,7 @@ export const releaseShard = (queue: FileQueue, shard: number): FileQueue => ({
   acknowledged: queue.acknowledged.with(shard - 1, 0),
 });
 
-/** How many files a shard has taken without saying that it has run them, and how many nobody has taken. */
+/** Counts the files that a shard has taken and not acknowledged, and the files that no shard has taken. */
 export const countUnrun = ({ places, batches, acknowledged }: FileQueue, shard: number) => ({
   own: places.filter((place, at) => place === shard && batches[at]! > acknowledged[shard - 1]!).length,
   waiting: places.filter((place) => place === 0).length,

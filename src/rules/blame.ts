@@ -1,4 +1,4 @@
-/** What answers call the blame of a failure. */
+/** The words for the blame of a failure in answers. */
 
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { Blame, BlamedFailures, BlameCounts, OddsEvidence } from "../schema/failures.ts";
@@ -15,7 +15,7 @@ export const BLAME_LISTS = {
   incident: "incidentFailures",
 } as const satisfies Record<Blame, keyof BlamedFailures>;
 
-/** In which order failures are listed: those that a build has to answer for come first. */
+/** The order in which failures are listed: those that the build is responsible for come first. */
 export const BLAME_ORDER = [
   "new",
   "unclear",
@@ -28,7 +28,7 @@ export const BLAME_ORDER = [
 
 export const isBlame = (kind: string): kind is Blame => kind in BLAME_LISTS;
 
-/** As an answer about one failure says it. */
+/** The blame in an answer about one failure. */
 export const WORD_OF = {
   new: "new",
   unclear: "unclear",
@@ -48,12 +48,6 @@ export const toCounts = (counts: Partial<Record<Blame, number>>): BlameCounts =>
   quarantinedFailures: counts.quarantined ?? 0,
   incidentFailures: counts.incident ?? 0,
 });
-
-export const sumBlames = (all: readonly BlameCounts[]): BlameCounts =>
-  all.reduce((sum, one) => {
-    const add = (key: string) => [key, sum[key as keyof BlameCounts] + one[key as keyof BlameCounts]];
-    return Object.fromEntries(Object.keys(sum).map(add)) as BlameCounts;
-  }, toCounts({}));
 
 export type Blamed = CaseRef & {
   blame: Blame;
@@ -82,13 +76,13 @@ export function toLists(failures: readonly Blamed[]): BlamedFailures {
   return lists;
 }
 
-/** From this share on the change is blamed. From one half on it is the likeliest explanation, but not clearly. */
+/** The minimum share at which the change is blamed. From one half on it is the likeliest explanation, but not a clear one. */
 const BLAME_SHARE = 0.7;
 
-/** Whether a failure that is put down to its change is clearly that of the change. */
+/** Whether a failure explained by the change is clearly caused by it. */
 export const isClear = (change: number): boolean => change >= BLAME_SHARE;
 
-/** The list of a failure by what explains it. */
+/** Returns the blame of a failure by its best explanation. */
 export function explainedBlame(explained: ExplanationKind, { base, onlyIn }: OddsEvidence, change: number): Blame {
   if (explained === "inherited") return base === "this cause" || base === "other cause" ? "still" : "main";
   if (explained === "flaky") return onlyIn === null ? "flaky" : "unclear";
@@ -97,8 +91,8 @@ export function explainedBlame(explained: ExplanationKind, { base, onlyIn }: Odd
 }
 
 /**
- * Where all other failures with the same message are, if each of them may be that of a change: changes break some tests again and again in
- * the same words, such as one that a generated file is up to date. Null: there are none, or the test has failed by itself.
+ * Says where all other failures with the same message are, if each of them may be caused by a change: changes break some tests again and
+ * again with the same message, such as a test that a generated file is up to date. Null: there are none, or the test is flaky.
  */
 export function onlyInChanges(facts: FailedTestFacts): OddsEvidence["onlyIn"] {
   const { failures, episodes, pullRequests, passedAtCommit, isOpen, isOnLine } = facts;

@@ -1,4 +1,4 @@
-/** Which line of builds an execution belongs to. */
+/** Determines the line of builds that an execution belongs to. */
 
 /** A branch and a pull request as an upload or a request names them. */
 type NamedBranch = {
@@ -45,8 +45,8 @@ export function resolveBranch({ branch, pullRequest, baseBranch = null }: NamedB
 }
 
 /**
- * Its branch; where it names none, the default one. The branch of a fork may have the name of the default branch: such a pull
- * request is a line of its own, as `pull/12`. So is a build of a merge queue, which names no branch.
+ * Returns the branch; by default the default branch. The branch of a fork may have the name of the default branch, so such a pull request
+ * is a line of its own, named `pull/12`. The same applies to a build of a merge queue without a branch.
  */
 export function lineOf(
   { branch, pullRequest }: { branch: string | null; pullRequest: string | null },
@@ -60,7 +60,7 @@ export function lineOf(
 export const isLongLived = (branch: string, patterns: readonly string[]): boolean =>
   patterns.some((pattern) => {
     const parts = pattern.split("*");
-    // Most branches differ at once, which costs less than an expression.
+    // Most branches already differ in their first part, which is cheaper than a regular expression.
     if (!branch.startsWith(parts[0]!)) return false;
     const escaped = parts.map((part) => part.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
     return new RegExp(`^${escaped.join("[^]*")}$`, "u").test(branch);

@@ -1,4 +1,4 @@
-/** The state of a branch: the latest result of each of its tasks. Whatever says that a branch is red or green asks here. */
+/** The state of a branch: the latest result of each of its tasks. All code that shows a branch as red or green uses it. */
 
 /** A task that has not run in so many of a branch's newest builds does not count any more. */
 const CURRENT_BUILDS = 50;
@@ -18,7 +18,7 @@ export type TaskResult = {
   /** The build; where it was repeated, `executionId` is the rerun that has the result. */
   buildId: string;
   executionId: string;
-  /** When the build began, and when the task ended in it. */
+  /** `createdAt`: when the build began; `endedAt`: when the task ended in it. */
   createdAt: string;
   endedAt: string;
   /** 1: there is no newer build with results. */
@@ -26,13 +26,13 @@ export type TaskResult = {
 };
 
 export type BranchTask = Pick<TaskResult, "slug" | "status" | "passed" | "failed"> & {
-  /** When it ended in the first build of those in which it has passed, or failed, ever since. */
+  /** When the task ended in the first build of the current streak of passes or failures. */
   since: string;
-  /** That build. */
+  /** The execution of `since`. */
   executionId: string;
-  /** It has been so in all builds that were looked through, so perhaps for longer. */
+  /** Whether the state is the same in all builds that were searched, so that it may have begun earlier. */
   isLonger: boolean;
-  /** Where its latest result is, and when it ended there. */
+  /** The execution with its latest result, and when the task ended in it. */
   lastExecutionId: string;
   lastAt: string;
 };
@@ -40,7 +40,7 @@ export type BranchTask = Pick<TaskResult, "slug" | "status" | "passed" | "failed
 export type BranchState = {
   /** Null: no task has a result. */
   state: "passed" | "failed" | null;
-  /** When red: the first build of the task that has been red for longest; when green: the build in which the last task became green. */
+  /** If red: the first build of the task that has been red for longest; if green: the build in which the last task became green. */
   since: string | null;
   executionId: string | null;
   isLonger: boolean;
@@ -53,8 +53,8 @@ export type BranchState = {
 export const isGreen = ({ status }: Pick<TaskResult, "status">): boolean => status === "passed";
 
 /**
- * `results`, of each task in the order of the builds: at least the last one, and each that is of another colour than the one
- * before. `isAll`: there are no older ones.
+ * `results` are, of each task in the order of the builds, at least the last one, and each whose colour differs from that of the one before.
+ * `isAll`: there are no older ones.
  */
 export function toBranchState(results: readonly TaskResult[], isAll: boolean): BranchState {
   const newest = Math.max(0, ...results.map(({ createdAt }) => Date.parse(createdAt)));

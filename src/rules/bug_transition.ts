@@ -1,4 +1,4 @@
-/** Which change of a bug report's status makes which event: the one definition. */
+/** Determines the event of each change of a bug report's status. No other code does. */
 
 import type { BugReportDetail, BugStatus } from "../schema/bug_reports.ts";
 import type { EventType } from "../schema/events.ts";

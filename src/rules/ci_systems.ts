@@ -1,4 +1,4 @@
-/** How each CI system is recognised, and which environment variables describe a build. */
+/** Recognises CI systems, and maps their environment variables to the fields of a build. */
 
 // `assay upload` uses this table, and tools/assay-upload.sh is tested against it.
 
@@ -16,8 +16,8 @@ type CiSystem = {
 };
 
 /**
- * Systems are asked for in this order. Exceptions that depend on more than one variable, such as forks, GitHub's event
- * file and a commit that only git knows, are in `cli/ci.ts`. The base commit of a system that names none is in `cli/base_commit.ts`.
+ * Systems are checked in this order. Exceptions that depend on more than one variable, such as forks, GitHub's event file and a commit that
+ * only git knows, are in `cli/ci.ts`. The base commit of a system that provides none is in `cli/base_commit.ts`.
  */
 const CI_SYSTEMS = {
   // Woodpecker comes first: versions that were forked from Drone set Drone's variable as well.
@@ -122,7 +122,7 @@ const CI_SYSTEMS = {
       commit: ["DRONE_COMMIT_SHA"],
       branch: ["DRONE_TAG", "DRONE_SOURCE_BRANCH", "DRONE_BRANCH"],
       pullRequest: ["DRONE_PULL_REQUEST"],
-      // It is set for pushes as well.
+      // The variable is also set for pushes.
       baseBranch: ["DRONE_TARGET_BRANCH"],
       baseCommit: [],
       buildUrl: ["DRONE_BUILD_LINK"],

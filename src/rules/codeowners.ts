@@ -3,14 +3,14 @@
 import { compilePattern, type OwnerPattern, type OwnerSyntax } from "./owner_patterns.ts";
 
 export type OwnerRule = {
-  /** From 1. */
+  /** The line number, from 1. */
   line: number;
   /** The pattern as it is written. */
   text: string;
   /** Whether the pattern is of classes and packages, and not of paths. */
   isOfClass: boolean;
   pattern: OwnerPattern;
-  /** Empty: what matches has no owner by this section. */
+  /** The owners; empty: matching files have no owner in this section. */
   owners: string[];
 };
 
@@ -19,7 +19,7 @@ export type OwnerSection = {
   /** Lower case; "" before the first heading. */
   name: string;
   rules: OwnerRule[];
-  /** What matches one of these is of no concern to the section. */
+  /** Patterns of paths and classes that the section does not apply to. */
   exclusions: OwnerRule[];
 };
 
@@ -39,7 +39,7 @@ const MAX_NAME_LENGTH = 200;
 const MAX_WARNINGS = 100;
 
 const CLASS = "class:";
-/** What separates the parts of a class or package name in the languages that tests are written in. */
+/** Separators of class and package names in the languages that tests are written in. */
 const CLASS_SEPARATOR = /\.|\/|\\|::|\$|#| > /;
 
 /** `com.acme.cart.CartTest` → `["com", "acme", "cart", "CartTest"]`. */
@@ -57,7 +57,7 @@ const linesOf = (text: string): string[] =>
     .split(/\r?\n/)
     .map((line) => line.trim());
 
-/** GitLab is the only one that knows sections. */
+/** Only GitLab has sections. */
 export const detectSyntax = (text: string): OwnerSyntax =>
   linesOf(text).some((line) => HEADING.test(line)) ? "gitlab" : "github";
 

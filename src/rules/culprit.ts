@@ -1,4 +1,4 @@
-/** Which commit of a range broke a test: the probability of each commit, from results that may be flaky (docs/bisect.md). */
+/** Finds the commit of a range that broke a test: the probability of each commit, from results that may be flaky (docs/bisect.md). */
 
 /**
  * Index 0 is the last good commit, 1 to n are the commits after it, and n is the first bad commit. Hypothesis i says that the test fails
@@ -42,9 +42,12 @@ export type Belief = {
 const GOOD_FAILS = 0.05;
 const BAD_PASSES = 0.03;
 
-/** How often a broken test passes. */
+/** Probability that a broken test passes. */
 const MISS_RATE = 0.02;
-/** How often a test fails in another way, and how probable that is. It says nothing about the commit, whose fault may be hidden. */
+/**
+ * Rates at which a test fails in another way, and their probabilities. Such a failure says nothing about the commit, whose fault it may
+ * hide.
+ */
 const OTHER_RATES = [
   { rate: 0.02, chance: 0.9 },
   { rate: 0.2, chance: 0.1 },
@@ -79,10 +82,10 @@ export const measureFlakeRate = (failures: number, runs: number): FlakeRate => (
 /** test: a commit changes the file of the test, or one that its failure or its command names; owner: only files of its owner. */
 export type Overlap = "test" | "owner" | "none";
 
-/** How much more probable a commit is as the culprit. */
+/** Factors by which a commit is more probable as the culprit. */
 const OVERLAP_WEIGHTS: Record<Overlap, number> = { test: 8, owner: 2, none: 1 };
 
-/** How much more probable a commit is that broke another test in the same range. */
+/** Factor by which a commit that broke another test in the same range is more probable. */
 const PROVEN_WEIGHT = 8;
 
 /**

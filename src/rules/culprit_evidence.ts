@@ -8,9 +8,9 @@ export type StoredProbe = {
   commit: string;
   /** `no_result`: the runner was lost, or the test did not run; null: it has not ended. */
   result: "passed" | "failed" | "no_build" | "no_result" | null;
-  /** A failure is the one that is searched for, and not another one. */
+  /** Whether the failure is the searched one, and not another one. */
   isWanted: boolean;
-  /** It ran together with the test cases of other searches. */
+  /** Whether it ran together with the test cases of other searches. */
   isShared: boolean;
   /** Its execution was cancelled. */
   isCancelled: boolean;
@@ -25,8 +25,8 @@ type EarlierResult = Pick<StoredProbe, "commit" | "isWanted"> & { result: "passe
 const PROBES_WITHOUT_RESULT = 2;
 
 /**
- * Returns the evidence of a search. `commits`: the hashes, the good commit first. The results that the good and the bad commit
- * were chosen by are left out: the prior contains them, and what has changed since then is not the code.
+ * Returns the evidence of a search. `commits`: the hashes, the good commit first. The results by which the good and the bad commit were
+ * chosen are left out, because the prior contains them, and differences since then are not caused by the code.
  */
 export function toEvidence(
   commits: readonly string[],

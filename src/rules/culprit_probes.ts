@@ -13,7 +13,7 @@ import {
 /** Maximum probes of one round: the work doubles with each. */
 export const MAX_PROBES_AT_ONCE = 8;
 
-/** How often a probe has a result, and how much less often next to a commit that has none. */
+/** Probability that a probe has a result, and the factor next to a commit that has none. */
 const HAS_RESULT = 0.95;
 const NEIGHBOUR_HAS_NONE = 0.5;
 
@@ -63,7 +63,7 @@ export function nextProbes(belief: Belief, probes: readonly CommitProbe[], count
 /** The chances that a commit fails, under one hypothesis. */
 type FailureChances = { broken: number; sound: number };
 
-/** A result that is expected to tell fewer bits is not worth a probe. */
+/** Minimum expected information, in bits, of a result that is worth a probe. */
 const NEGLIGIBLE_BITS = 1e-9;
 
 const failureChances = ({ chances, flakeRates, outages }: Belief): FailureChances[] =>
@@ -72,7 +72,7 @@ const failureChances = ({ chances, flakeRates, outages }: Belief): FailureChance
     sound: chanceOfFailure(false, flakeRates[first]!, outages[first]!),
   }));
 
-/** Returns for each commit how much one more probe of it is expected to tell about the culprit, in bits. */
+/** Returns for each commit the expected information of one more probe about the culprit, in bits. */
 export const expectedBits = (belief: Belief, probes: readonly CommitProbe[]): Float64Array =>
   informationOf([belief.chances], failureChances(belief), resultChances(belief.chances.length - 1, probes));
 
@@ -86,7 +86,7 @@ function informationOf(
   for (const world of worlds) {
     const mass = world.reduce((sum, own) => sum + own, 0);
     if (mass === 0) continue;
-    // How probable a failure of the commit is, and the entropy that its result would have if the culprit were known.
+    // The probability that the commit fails, and the entropy of its result if the culprit were known.
     let [failing, noise] = [0, 0];
     for (const [first, own] of world.entries()) {
       failing += own * rates[first]!.sound;

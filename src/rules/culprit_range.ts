@@ -4,7 +4,7 @@ import { isSameCommit } from "./commit.ts";
 
 /** A commit of a range. */
 export type SearchedCommit = { hash: string; author: string; date: string; subject: string };
-/** With the files that it changes, compared with its first parent; not all if they are many. */
+/** A commit with the files that it changes compared with its first parent; some are missing if there are many. */
 export type RangeCommit = SearchedCommit & { files: string[] };
 
 /** A result of the test case on the default branch. */
@@ -12,7 +12,7 @@ export type RangeResult = {
   executionId: string;
   commit: string | null;
   isPassed: boolean;
-  /** It failed because of the bug. */
+  /** Whether it failed because of the bug. */
   isBug: boolean;
 };
 

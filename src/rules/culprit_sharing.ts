@@ -1,6 +1,6 @@
-/** Which probes several searches for culprits share: one execution runs the test cases of all searches to which its commit says something. */
+/** Determines probes that several searches share: one execution runs the test cases of all searches that its commit is informative for. */
 
-/** The probes that a search asks for. */
+/** The probes that a search requests. */
 export type ProbeRequest = {
   searchId: string;
   /**
@@ -8,16 +8,16 @@ export type ProbeRequest = {
    * Empty: its own probes have not ended, but it may join others.
    */
   next: readonly string[];
-  /** How much a result at a commit is expected to tell the search, in bits. */
+  /** Returns the expected information of a result at a commit for the search, in bits. */
   bitsOf: (hash: string) => number;
 };
 
 /** A probe and the searches whose test cases it runs, at least one. The first one has asked for it. */
 type SharedCommit = { hash: string; searchIds: string[] };
 
-/** A search joins only probes whose results are expected to tell it as many bits. */
+/** Minimum expected information, in bits, of a shared probe that a search joins. */
 const MIN_JOIN_BITS = 0.2;
-/** A probe of another search replaces one of its own that tells at most this many times as much. */
+/** Maximum ratio between the information of a search's own probe and that of a shared one which replaces it. */
 const MAX_BITS_RATIO = 2;
 
 /**

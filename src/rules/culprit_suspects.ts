@@ -1,4 +1,4 @@
-/** What the results of a search for a culprit prove: the suspects, their confirmation, and the end of the search. */
+/** Derives suspects, their confirmation and the end of a search for a culprit from its results. */
 
 import type { Belief, CommitProbe, ProbeResult } from "./culprit.ts";
 
@@ -11,7 +11,7 @@ const CONFIRMATIONS = 2;
 
 const isUsable = ({ result }: CommitProbe): boolean => result === "passed" || result === "failed";
 
-/** How rarely a commit that can have a result is taken for one that cannot. */
+/** Probability that a testable commit is taken for an untestable one. */
 const WRONGLY_UNTESTABLE = 0.02;
 
 /**
@@ -46,7 +46,7 @@ export function findUntestable(probes: readonly CommitProbe[]): Set<number> {
   return untestable;
 }
 
-/** Hypotheses that no probe can tell apart, because the commits between them have no result. */
+/** Hypotheses that no probe can distinguish, because the commits between them have no result. */
 export type Suspects = {
   /** The hypotheses `first` to `last`. */
   first: number;
@@ -88,12 +88,12 @@ export function missingConfirmations({ failing, passing }: Suspects, probes: rea
 
 export type CulpritVerdict =
   | { kind: "culprit"; index: number; chance: number }
-  /** Not the code of the range: the good commit fails too, the bad commit passes, or all commits fail since some round. */
+  /** The code of the range is not the cause: the good commit fails too, the bad commit passes, or all commits fail since some round. */
   | { kind: "environment"; reason: "good_fails" | "bad_passes" | "outage"; chance: number }
-  /** `candidates`: the commits that may be the culprit. `no_result`: no probe can tell them apart. */
+  /** `candidates`: the commits that may be the culprit. `no_result`: no probe can distinguish them. */
   | { kind: "undecided"; reason: "no_result" | "budget"; candidates: number[]; chance: number };
 
-/** If none of so many probes had a result, the command or the machine is the cause, and more probes would not have one either. */
+/** If none of this number of probes had a result, the command or the machine is the cause, and further probes would not have one either. */
 const MAX_WITHOUT_RESULT = 10;
 
 /** Concludes the search if the probes suffice, or for the reason `end` why there are no more; otherwise returns undefined. */

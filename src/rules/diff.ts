@@ -1,4 +1,4 @@
-/** What a failed assertion expected and what it got, line by line, out of the words in which test frameworks say it. */
+/** Extracts the expected and actual values of a failed assertion, line by line, from the messages of test frameworks. */
 
 import { stripAnsi } from "./ansi.ts";
 
@@ -30,7 +30,7 @@ export function readDiff(message: string | null, stack: string | null): Diff | n
   return null;
 }
 
-/** Frames of a stack end what an assertion says. */
+/** Stack frames end the message of an assertion. */
 const isFrame = (line: string) => /^\s+at \S|^\s*(?:❯|→) \S|^\S{1,300}:\d+: |^Traceback /.test(line);
 
 type Header = { first: RegExp; second?: RegExp; sides: { minus: string; plus: string }; swaps?: boolean };
@@ -49,7 +49,7 @@ const HEADERS: readonly Header[] = [
   { first: /^(\s*)AssertionError: .{1,2000} != /, sides: { minus: "first", plus: "second" } },
 ];
 
-/** A block of lines with signs, below a line that tells what the signs mean. */
+/** Reads a block of lines with signs, below a line that explains the signs. */
 function readBlock(lines: readonly string[]): Diff | null {
   for (const { first, second, sides, swaps } of HEADERS)
     for (const [index, line] of lines.entries()) {
@@ -60,13 +60,13 @@ function readBlock(lines: readonly string[]): Diff | null {
   return null;
 }
 
-/** Of lines such as "  - a", whose signs stand below each other; null where there are none. */
+/** Reads lines such as "  - a", whose signs are in one column; null if there are none. */
 function readSigns(lines: readonly string[], swaps: boolean): DiffLine[] | null {
   const start = lines.findIndex((line) => /^\s*[-+](?:\s|\S)/.test(line));
   if (start === -1 || start > 12 || lines.slice(0, start).some(isFrame)) return null;
   const column = lines[start]!.search(/[-+]/);
   let from = start;
-  // What is the same stands above the first sign, further to the right.
+  // Equal lines precede the first sign, indented further.
   while (from > 0 && /\S/.test(lines[from - 1]!) && lines[from - 1]!.search(/\S/) > column) from--;
   const found: DiffLine[] = [];
   for (const line of lines.slice(from)) {
@@ -138,7 +138,7 @@ function dedent(value: readonly string[]): string[] {
   return kept.map((line, index) => (index === 0 && kept === value ? line : line.slice(least)).trimEnd());
 }
 
-/** What may stand as a value on a line: a literal, and not a word such as "defined" or "a string". */
+/** A value on a line: a literal, and not words such as "defined" or "a string". */
 const LITERAL = /^(?:["'`{[<(\-\d]|(?:true|false|null|undefined|NaN|None|True|False|nil)\b|[A-Z]\w* ?[{[(])/;
 
 type Sentence = { pattern: RegExp; expected: 1 | 2; sides: { minus: string; plus: string } };

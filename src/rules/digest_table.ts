@@ -8,7 +8,7 @@ export type Digests = Uint32Array;
 
 export const createDigests = (count: number): Digests => new Uint32Array(count * WORDS);
 
-/** A copy, because what comes from elsewhere may not be aligned. */
+/** Makes a copy, because other buffers may not be aligned. */
 export function toDigests(bytes: Uint8Array): Digests {
   const digests = createDigests(bytes.byteLength / DIGEST_BYTES);
   new Uint8Array(digests.buffer).set(bytes);
@@ -25,14 +25,21 @@ export const isSame = (one: Digests, other: Digests): boolean =>
     Buffer.from(other.buffer, other.byteOffset, other.byteLength),
   ) === 0;
 
-/** The words of one of them. */
-export const digestAt = (digests: Digests, index: number): Uint32Array =>
-  digests.subarray(index * WORDS, (index + 1) * WORDS);
+/** All of them, one list after the other. */
+export function joinDigests(lists: readonly Digests[]): Digests {
+  const all = createDigests(lists.reduce((sum, digests) => sum + countOf(digests), 0));
+  let end = 0;
+  for (const digests of lists) {
+    all.set(digests, end);
+    end += digests.length;
+  }
+  return all;
+}
 
 export const toHex = (digests: Digests, index: number): string =>
   Buffer.from(digests.buffer, digests.byteOffset + index * DIGEST_BYTES, DIGEST_BYTES).toString("hex");
 
-/** Of all of them, as `toHex`: 100,000 one by one would cost ten times as much. */
+/** Returns all digests like `toHex`, in a tenth of the time that 100,000 single calls take. */
 export function toHexes(digests: Digests): string[] {
   const all = Buffer.from(digests.buffer, digests.byteOffset, digests.byteLength).toString("hex");
   const length = 2 * DIGEST_BYTES;
@@ -64,9 +71,9 @@ export function createDigestTable(digests: Digests) {
   }
 
   return {
-    /** -1 when it is not there. */
+    /** Returns -1 if it does not exist. */
     find: (of: Digests, index: number): number => slots[slotOf(of, index)]! - 1,
-    /** The place of an equal one that was added before, else `place`, which is added. */
+    /** Returns the index of an equal one that was added before, else adds `place` and returns it. */
     add(place: number): number {
       const slot = slotOf(digests, place);
       if (slots[slot] === 0) slots[slot] = place + 1;

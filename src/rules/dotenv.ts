@@ -4,7 +4,7 @@ type DotenvLine = { line: number; name: string; value: string };
 
 const MAX_PROBLEMS = 20;
 
-/** Problems name their line; after so many of them, no more is read. Nothing is expanded: what a value refers to is known where it is used, not here. */
+/** Parses a .env file. Problems name their line; after MAX_PROBLEMS the rest is ignored. Values are not expanded. */
 export function parseDotenv(text: string): { variables: DotenvLine[]; problems: string[] } {
   const variables: DotenvLine[] = [];
   const problems: string[] = [];
@@ -45,7 +45,7 @@ export function parseDotenv(text: string): { variables: DotenvLine[]; problems: 
   return { variables, problems };
 }
 
-/** Only in double quotes a backslash means anything. */
+/** Backslashes only have a meaning in double quotes. */
 function endOf(text: string, quote: string): number {
   for (let at = 0; at < text.length; at++) {
     if (text[at] === "\\" && quote === '"') at++;

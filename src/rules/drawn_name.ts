@@ -1,8 +1,8 @@
-/** Names of tests that hold what was drawn for one run: dates, ids, seeds. Such a test is the same under its next name. */
+/** Names of tests with parts that were drawn for one run: dates, ids, seeds. The test is the same under its next name. */
 
 import { plainWord } from "./randomness.ts";
 
-/** What stands for a drawn part in the name of a test that has been seen under several. */
+/** Placeholders for drawn parts in the name of a test that was seen under several names. */
 export const DRAWN_PART = /<(?:time|id|n)>/g;
 
 export const isPlainName = (name: string): boolean => name.search(DRAWN_PART) !== -1;
@@ -18,13 +18,14 @@ const PARTS: [RegExp, string | ((...match: string[]) => string)][] = [
 const INSTANCE =
   /((?<![A-Za-z])(?:seed|id|run|build|order|user|request|session|job|attempt|timestamp|pid|nonce|rand(?:om)?)["']?(?:[ _=:#-]|: )?)(\d+)(?![A-Za-z0-9.])/gi;
 const WORD = /<[a-z]+>|[A-Za-z0-9][A-Za-z0-9]*/g;
-/** Of fewer digits it is a quantity, and somebody has chosen it. */
-const MANY_DIGITS = 4;
+/** A number of fewer digits is a quantity that a person has chosen. */
+const MIN_DRAWN_DIGITS = 4;
 const MAX_NAME = 2_000;
 
 /**
- * The name with what looks drawn replaced: "total[seed=48213]" → "total[seed=<n>]"; null where nothing does, or all of it. It may take what
- * somebody has chosen for drawn: only a name that has gone while another one of the same plain name came is the same test.
+ * Replaces drawn parts of a name: "total[seed=48213]" → "total[seed=<n>]". Returns null if there are none, or if nothing else is left. A
+ * part that a person has chosen may look drawn, so names are only treated as one test if one disappeared when another with the same plain
+ * name appeared.
  */
 export function plainName(name: string): string | null {
   if (name.length > MAX_NAME || !/\d/.test(name)) return null;
@@ -33,7 +34,7 @@ export function plainName(name: string): string | null {
   plain = plain.replace(INSTANCE, "$1<n>");
   plain = plain.replace(WORD, (word) => {
     if (word[0] === "<" || !/\d/.test(word)) return word;
-    if (/^\d+$/.test(word)) return word.length >= MANY_DIGITS ? "<n>" : word;
+    if (/^\d+$/.test(word)) return word.length >= MIN_DRAWN_DIGITS ? "<n>" : word;
     return plainWord(word);
   });
   return plain === name || !/[A-Za-z]{2}/.test(plain.replace(DRAWN_PART, "")) ? null : plain;

@@ -1,4 +1,4 @@
-/** How long a run took whose shards ran side by side, and whose attempts came one after the other. */
+/** Computes the duration of a run whose shards ran in parallel, and whose attempts ran one after the other. */
 
 export type TimedAttempt = {
   number: number;
@@ -30,7 +30,7 @@ export function timesOf(attempts: readonly TimedAttempt[], before: Pick<RunTimes
   };
 }
 
-/** Of shards side by side: from the first start to the last end, at least as long as the longest of them. */
+/** Returns the span of parallel shards: from the first start to the last end, at least the longest of them. */
 function spanOf(shards: readonly TimedAttempt[]): { durationMs: number; startedMs: number | null } {
   let [longest, startedMs, endedMs] = [0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { durationMs, startedAt } of shards) {
@@ -45,14 +45,14 @@ function spanOf(shards: readonly TimedAttempt[]): { durationMs: number; startedM
 
 /** A report is uploaded within this time after its tests ended: an older end is that of a clock in another time zone. */
 const MAX_DELAY_MS = 3 * 3_600_000;
-/** Tests that claim to have run for longer did not: their start would be one that no timestamp can hold. */
+/** Maximum plausible duration. A longer one would lead to a start that no timestamp can represent. */
 const MAX_DURATION_MS = 30 * 24 * 3_600_000;
-/** Clocks differ by so much. */
+/** Maximum difference between clocks. */
 const MAX_SKEW_MS = 60_000;
 
 /**
- * When the tests of a report began, ISO 8601; null: unknown. `endedAt` is the end that the report names, `at` when the run
- * was completed or the report arrived. `isAtEnd`: it is known that the tests ended then.
+ * Returns when the tests of a report began, in ISO 8601; null: unknown. `endedAt` is the end in the report, `at` when the run was completed
+ * or the report arrived. `isAtEnd`: the tests are known to have ended then.
  */
 export function startOf(
   { durationMs, endedAt }: { durationMs: number; endedAt: Date | null },

@@ -1,4 +1,4 @@
-/** When an execution ends, and how. */
+/** Decides when an execution ends, and how. */
 
 import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
 import type { Verdict } from "../schema/fields.ts";
@@ -10,8 +10,8 @@ const isOpen = (status: TaskStatus) => status === "queued" || status === "runnin
 export const hasEnded = (status: TaskStatus) => !isOpen(status);
 
 /**
- * Decides how a task ends that is open when its execution ends: some of its shards have come, or nothing has. A rerun is an
- * offer to run a task again: where nobody took it, nothing is known that was not known before.
+ * Decides how a task ends that is open when its execution ends: some shards or none have reported. A rerun is an offer to run a task again:
+ * if no one took it, the earlier result stays.
  */
 export const endOfTask = ({ attempt }: { attempt: number }, status: ExecutionStatus, isRerun = false) =>
   status === "cancelled" ? "cancelled" : attempt > 0 ? "incomplete" : isRerun ? "cancelled" : "timed_out";
@@ -28,7 +28,7 @@ export const endWithoutLease = ({ attempt, leaseStatus }: { attempt: number; lea
 export const verdictAtEnd = (status: TaskStatus, verdict: Verdict | null): Verdict | null =>
   status === "incomplete" ? "failed" : verdict;
 
-/** By results alone: a task that never reported weighs more than one that failed, and nobody's silence is green. */
+/** Decides by results alone: a task that never reported weighs more than one that failed, and a missing report is never green. */
 export function byResults(tasks: readonly TaskState[]): "passed" | "failed" | "timed_out" {
   const silent = ({ status, attempt }: TaskState) => status === "timed_out" || (isOpen(status) && attempt === 0);
   if (tasks.length === 0 || tasks.some(silent)) return "timed_out";
@@ -36,7 +36,7 @@ export function byResults(tasks: readonly TaskState[]): "passed" | "failed" | "t
   return tasks.some(isRed) ? "failed" : "passed";
 }
 
-/** Decides how a rerun ends: only the tasks that somebody ran again count, and without any the rerun is cancelled. */
+/** Decides how a rerun ends: only tasks that ran again count, and without any the rerun is cancelled. */
 function byAnswers(tasks: readonly TaskState[]): ExecutionStatus {
   const answered = tasks.filter(({ status, attempt }) => status !== "cancelled" && !(isOpen(status) && attempt === 0));
   return answered.length === 0 ? "cancelled" : byResults(answered);
@@ -82,8 +82,8 @@ type Estimate = {
 };
 
 /**
- * Tasks that wait are shared by the tasks that run: as many run at once as do now. `usual` are durations in milliseconds by
- * slug. Null without tasks, and for an execution that has ended.
+ * Estimates progress. Waiting tasks are shared by as many tasks as run at once now. `usual` are durations in milliseconds by slug. Null
+ * without tasks, and for an execution that has ended.
  */
 export function progressOf(
   status: ExecutionStatus,

@@ -1,4 +1,4 @@
-/** How often a test fails, as a confidence interval: exact (Clopper and Pearson, 1934), from the binomial distribution alone. */
+/** Computes how often a test fails as an exact confidence interval (Clopper and Pearson, 1934), from the binomial distribution alone. */
 
 export const CONFIDENCE = 0.95;
 

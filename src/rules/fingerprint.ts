@@ -1,4 +1,4 @@
-/** Which failures are one bug: the same exception, the same message but for what varies, in the same places. */
+/** Fingerprints of failures. Failures with equal ones are one bug: same exception, message except its varying parts, and location. */
 
 import { plainWord } from "./randomness.ts";
 import { type Frame, isTestFrame, ownFrames } from "./stack.ts";
@@ -18,16 +18,16 @@ export type Failure = {
 /** What failures that bear it have in common: what they say, where they happen, that their test is flaky, an outage. */
 type FingerprintKind = "message" | "case" | "flaky" | "outage" | "automation" | "infrastructure";
 
-/** `digest` is 32 hexadecimal digits; the rest tells what it was made of. */
+/** `digest` has 32 hexadecimal digits; the other fields are what it was made of. */
 export type Fingerprint = {
   kind: FingerprintKind;
   digest: string;
   exceptionType: string | null;
   /** Normalised. */
   message: string;
-  /** As "file function". */
+  /** Frames as "file function". */
   frames: string[];
-  /** The test, where nothing else tells the failure from others. */
+  /** The test, if nothing else distinguishes the failure. */
   test: string | null;
 };
 
@@ -45,21 +45,21 @@ function splitType(line: string): { type: string | null; rest: string } {
   return panic ? { type: "panic", rest: line.slice(panic[0].length) } : { type: null, rest: line };
 }
 
-/** How much is replaced: the less there is beside the message to tell failures apart, the more its words have to. */
+/** How much of a message is replaced. The less there is besides the message to distinguish failures, the more of it is kept. */
 export type Reading = {
-  /** Counts, too, and not only what is too large or too odd to be one. */
+  /** Replaces small counts too, and not only numbers too large or odd to be one. */
   numbers: boolean;
-  /** What stands in quotes, and not only what looks random in it; and the whole of a path. */
+  /** Replaces all quoted text, and not only what looks random in it, and whole paths. */
   values: boolean;
 };
 const BARE: Reading = { numbers: true, values: true };
 
-/** What services listen at by default: a database that is away is not the same as a queue that is. */
+/** Default ports of services: an unavailable database is not the same bug as an unavailable queue. */
 const SERVICE_PORT =
   /^(?:22|25|53|389|465|587|636|1433|1521|2181|3306|3389|4222|5432|5672|6379|8086|9042|9092|9200|11211|15672|27017)$/;
 const portOf = (port: string | undefined): string => (port && SERVICE_PORT.test(port) ? `:${port}` : "");
 
-/** In the order in which they are tried: what holds others comes first. */
+/** Replacements in the order in which they are tried: patterns that contain others come first. */
 const VARYING: [RegExp, string | ((...match: string[]) => string)][] = [
   [/\x1b\[[0-9;]*m/g, ""],
   [/\beyJ[\w-]{5,2000}\.[\w-]{5,2000}\.[\w-]{0,2000}/g, "<id>"],
@@ -78,10 +78,10 @@ const VARYING: [RegExp, string | ((...match: string[]) => string)][] = [
   [/(?<![\d.])\b\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?\b(?!:)/g, "<time>"],
 ];
 const QUOTED = /"(?:[^"\\\n]|\\.){0,1000}"|'(?:[^'\\\n]|\\.){0,1000}'(?![A-Za-z])|`[^`\n]{0,1000}`|“[^”\n]{0,1000}”/g;
-/** A longer text within quotes is somebody's data. */
+/** A longer quoted text is data. */
 const MAX_QUOTED = 120;
 const HOST =
-  // Where a label has begun once, beginning within it finds nothing more, and takes long where it is long.
+  // A match can only begin at the start of a label: starting within it finds nothing more, and takes long for long labels.
   /(?:\[[0-9a-f:]{2,40}\]|\blocalhost|\b(?:\d{1,3}\.){3}\d{1,3}|::1|\b(?<!\w-*)[\w-]+(?:\.[\w-]+)*\.(?:local|internal|lan|com|net|org|io|dev|test|example|cluster))(?::(\d{1,5}))?\b/gi;
 const FILE =
   /(?<![\w<@.+~-])(?:[A-Za-z]:)?(?:\.{0,2}[\\/])?(?:[\w@.+~-]+[\\/]){1,30}([\w@.+~-]*\.\w{1,8})(?::\d+){0,2}/g;
@@ -93,7 +93,7 @@ const REST: [RegExp, string][] = [
   // 0x8… and 0xC… of eight digits are what Windows calls its errors.
   [/\b0x(?!8[0-9a-f]{7}\b|c0[0-9a-f]{6}\b)[0-9a-f]+\b/gi, "<hex>"],
   [/(?<=\w)@[0-9a-f]{4,16}\b/g, "@<id>"],
-  // As in integrity: what Base64 pads can be nothing else.
+  // Padded Base64, as in integrity hashes, is always an id.
   [/(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{10,1000}={1,2}(?![\w=])/g, "<id>"],
   [
     /(?<![\w-])\d+(?:,\d{3})*(?:[.,]\d+)?\s?(?:ns|µs|us|ms|milliseconds?|s|sec|secs|seconds?|m|min|minutes?|h|hours?)\b(?!-\w)/g,
@@ -103,7 +103,7 @@ const REST: [RegExp, string][] = [
   [/\bport([ =:]{1,3})\d{1,5}\b/gi, "port$1<n>"],
 ];
 
-/** The segments of an address: names stay, what counts or was drawn goes, and so do the values of its parameters. */
+/** The segments of a path: names stay; counts, drawn parts and the values of parameters are replaced. */
 const plainRoute = (route: string): string =>
   route
     .replace(/[?#].*$/, (query) => query.replace(/=[^&#]*/g, "=<value>"))
@@ -116,35 +116,35 @@ const ABOUT_HTTP =
   /\b(?:https?|status(?: ?code)?|response|request(?:ed)?|fetch|axios|api|endpoint|unauthorized|forbidden|gateway|unavailable|not found)\b/i;
 const STATUS = /^(?:20[0-6]|30[0-478]|40[0-9]|41[0-8]|42[1-689]|431|451|50[0-8]|51[01]|52[0-6])$/;
 const NUMBER = /(?<![\w<.])[-+]?\d(?:[\d_]|,(?=\d{3}))*(?:\.\d+)?(?:e[+-]?\d+)?%?(?![\w>])/gi;
-/** What is read one by one: what is replaced already, versions, numbers, words. */
+/** Tokens that are read one by one: placeholders, versions, numbers, words. */
 const TOKEN =
   /<[a-z]+>|\bv?\d+(?:\.\d+){2,}(?:[-+][\w.]+)?|(?:(?<![\w<>])[-+])?\d(?:[\d_]|,(?=\d{3}))*(?:\.\d+)?(?:e[+-]?\d+)?%?(?!-?\w)|[A-Za-z0-9_][\w-]*/g;
 
 const VERSION = /^v?\d+(?:\.\d+){2,}/;
 
-/** Behind these a number is the name of an error. */
+/** Text before a number that names an error. */
 const BEFORE_CODE =
   /(?:\b(?:exit(?:ed)?(?: with)?|code|errno|error|err|status|signal|sqlstate|winerror|curl:)["']?[ :=([#-]{0,3}|\berror \d{1,5} \(|sqlstate\[\w{5}\] \[)$/i;
 /** Compilers and databases call their errors so. */
 const CODE =
   /^(?:(?:AADSTS|BC|CA|CS|ERR|FS|HY|IDE|KB|LNK|MSB|NETSDK|NU|ORA|PGRST|PLS|RUF|SA|SP|TNS|TS|VB|CVE|RFC|SQL)-?\d{2,7}|[CEFPW]\d{3,5})$/;
 const SQLSTATE = /^[0-9A-Z]{5}$/;
-/** Behind these a number is the name of one of many. */
+/** Text before a number that identifies one of many objects. */
 const BEFORE_INSTANCE =
   /(?:\b(?:order|user|item|customer|account|product|invoice|article|tenant|row|line|column|record|page|index|offset|job|task|build|run|pid|process|thread|worker|shard|node|replica|partition|attempt|try|retry|request|session|message|ticket|entity|id|ids|key|no|number|seed|chunk|transaction|connection|fd|goroutine)s?["')]{0,2}[ :=([#]{0,3}|[#])$/i;
-/** Behind these a number with a point is a version. */
+/** Text before a number with a point that is a version. */
 const BEFORE_VERSION =
   /\b(?:version|node|python|java|jdk|go|ruby|php|rust|glibc|tls|ssl|postgres\w*|mysql|v)[ :=v]{0,3}$/i;
 
 const plainPath = (path: string, name: string): string =>
   /^\.{1,2}[\\/]/.test(path) ? path.replace(/:\d+(?::\d+)?$/, "") : `<path>/${name}`;
 
-/** What varies is rarely longer than the line that is left of it; what is all one word takes long. */
-const MAX_READ = 1_000;
+/** Maximum length of a message that is read. Varying parts are rarely longer than the remaining line, and a single long word takes long. */
+const MAX_READ_LENGTH = 1_000;
 
-/** One line; `reading` tells how much of it is replaced, all by default. */
+/** Returns one line. `reading` says how much of it is replaced, everything by default. */
 export function normalizeMessage(message: string, reading: Reading = BARE): string {
-  const line = message.slice(0, MAX_READ).replace(/\s+/g, " ").trim();
+  const line = message.slice(0, MAX_READ_LENGTH).replace(/\s+/g, " ").trim();
   let text = line.replace(/\bHTTP\/[\d.]+/g, "HTTP");
   for (const [pattern, replacement] of VARYING) text = text.replace(pattern, replacement as string);
   text = text.replace(QUOTED, (quoted) => (reading.values || quoted.length > MAX_QUOTED ? "<value>" : quoted));
@@ -174,14 +174,14 @@ function plainNumber(
   const isInstance = BEFORE_INSTANCE.test(before);
   if (keepsStatus && STATUS.test(number) && !(isInstance && /[\w#] ?$/.test(before))) return number;
   if (/^\d{1,5}$/.test(number) && BEFORE_CODE.test(before)) return number;
-  // The port behind a name; a service of its own stays.
+  // Keeps the port of a known service after a name.
   if (/[\w>]:$/.test(before) && SERVICE_PORT.test(number)) return number;
   if (/^\d+\.\d+$/.test(number) && BEFORE_VERSION.test(before)) return number;
   if (numbers || !/^\d{1,2}$/.test(number) || isInstance) return "<n>";
   return number;
 }
 
-/** What assertions say whatever they assert. */
+/** Words that assertions use whatever they assert. */
 const BOILERPLATE = new Set(
   (
     "a an the to be is are was were been not no of and or in on at with than that this it its has have had should must " +
@@ -193,32 +193,32 @@ const BOILERPLATE = new Set(
   ).split(" "),
 );
 
-/** Whether the message, which says at least so many words by its exception's name, says nothing of what went wrong. */
-const isGeneric = (message: string, told: number): boolean =>
+/** Whether a message says nothing about what went wrong. `wordsOfType` is the number of specific words in the name of its exception. */
+const isGeneric = (message: string, wordsOfType: number): boolean =>
   !/\b[1-5]\d\d\b/.test(message) &&
-  told + (message.toLowerCase().match(/[a-z]{2,}/g) ?? []).filter((word) => !BOILERPLATE.has(word)).length < 2;
+  wordsOfType + (message.toLowerCase().match(/[a-z]{2,}/g) ?? []).filter((word) => !BOILERPLATE.has(word)).length < 2;
 
-/** What every assertion is called, and what tells no more than that something failed. */
+/** Types of assertions, and types that only say that something failed. */
 const VAGUE_TYPE =
   /^(?:\w*Assert\w*|\w*Expect\w*|Error|Exception|Failure|Failed|Timeout|TestingLibraryElementError|RuntimeError|panic)$/;
 const isAssertion = (type: string | null, message: string): boolean =>
   /assert|expect/i.test(type ?? "") || /^\W*(?:assert|expect|check_|failed asserting|xct)/i.test(message);
 
-/** Errors of the language: the place tells more of them than the name that was missing there. */
+/** Errors of the language: the location says more about them than the missing name. */
 const OF_THE_LANGUAGE =
   /^(?:TypeError|NullPointerException|NullReferenceException|NoMethodError|AttributeError|ReferenceError|panic)$/;
 
-/** What the surroundings do to whoever happens to need them: one bug wherever it shows. */
+/** Failures of the environment of a test, which are one bug wherever they occur. */
 const OUTSIDE =
   /\b(?:ECONNREFUSED|ECONNRESET|ECONNABORTED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOSPC|EMFILE|ENOMEM|connection refused|connection reset|no route to host|no such host|name or service not known|temporary failure in name resolution|no space left on device|too many open files)\b/i;
 
-/** PHPUnit and bats tell the test or the place before they tell what happened. */
+/** PHPUnit and bats write the test or the location before the message. */
 const PLACE = /^(?:[\w\\]+::\w+(?: with data set .*)?|\((?:in|from) .{1,300} line \d+[,)].*)$/;
-// Only blanks of its own line, or a text of nothing but line breaks would be gone through from each of them.
+// Matches blanks of one line only, otherwise a text of line breaks would take quadratic time.
 const VALUES =
   /^[^\S\n\r\u2028\u2029]*(?:E\s+)?(?:expected|received|actual|but was|got|left|right|locator|selector)\b[^:]{0,40}: .*/gim;
 
-/** What happened: the first line of the message or else of the stack, and what they say of expected and actual values. */
+/** Returns the first line of the message, or else of the stack, and the expected and actual values. */
 function headline({ message, stack }: Failure): string {
   const text = `${(message ?? "").slice(0, 5_000)}\n${(stack ?? "").slice(0, 5_000)}`;
   const lines = text.match(/\S.*/g) ?? [];
@@ -241,7 +241,7 @@ const digestOf = (...parts: string[]): string =>
 
 const frameText = ({ file, function: name }: Frame): string => `${file} ${name}`.trim();
 
-/** Where it happened: the innermost of the project's own frames, of what is tested rather than of the test. */
+/** Returns the innermost of the project's own frames, preferring frames outside of tests. */
 function placeOf(stack: string | null): { frame: string | null; isTest: boolean } {
   const own = ownFrames(stack ?? "");
   const frame = own.find((frame) => !isTestFrame(frame)) ?? own[0];
@@ -250,7 +250,7 @@ function placeOf(stack: string | null): { frame: string | null; isTest: boolean 
 
 const testOf = ({ file, suite, name }: Failure): string => [file, suite, name].filter(Boolean).join(" > ");
 
-/** What both fingerprints of a failure are made of: reading the stack is most of the work. */
+/** The parsed failure that both fingerprints are made of. Parsing the stack takes most of the time. */
 type Read = ReturnType<typeof placeOf> & { type: string | null; rest: string };
 
 export function readFailure(failure: Failure): Read {
@@ -259,10 +259,10 @@ export function readFailure(failure: Failure): Read {
   return { ...placeOf(stack), type: type ?? typeInStack(stack) ?? (kind === "timeout" ? "Timeout" : null), rest };
 }
 
-/** By what the message says, whichever test it is: the one that holds across test cases. */
+/** Returns the fingerprint by the message, regardless of the test, so that it is the same across test cases. */
 export function fingerprint(failure: Failure, read = readFailure(failure)): Fingerprint {
   const { frames, test, message } = meaningOf(failure, read);
-  // Whether a digit or a letter comes first in what was drawn is chance.
+  // Whether a drawn part begins with a digit or a letter is random.
   const drawn = message.replace(/(?:[-_]*<(?:n|hex|size|id)>[-_]*)+/g, "<id>");
   return {
     kind: "message",
@@ -274,7 +274,7 @@ export function fingerprint(failure: Failure, read = readFailure(failure)): Fing
   };
 }
 
-/** What is to be read of the message, and what tells the failure apart beside it: a place, or the test, or nothing. */
+/** Returns the normalised message, and the location or test that distinguishes the failure, if needed. */
 function meaningOf(
   failure: Failure,
   { type, rest, frame, isTest }: Read,
@@ -285,19 +285,20 @@ function meaningOf(
     return { message, frames: [frame], test: null };
   }
   const bare = normalizeMessage(rest);
-  // What was counted is what an assertion is about, and not which one failed.
+  // A counted number is the subject of an assertion, and does not distinguish assertions.
   const words = normalizeMessage(rest, { numbers: /assert|expect/i.test(type ?? ""), values: false });
   const specific = type === null || VAGUE_TYPE.test(type) ? 0 : 1;
   const saysLittle =
     failure.kind === "timeout" ||
     (!fromOutside && isGeneric(bare, 0) && (isAssertion(type, rest) || isGeneric(words, specific)));
-  // Without a place of its own a bare "expected 1 to be 2" is the test's; a telling message is one bug wherever it shows.
+  // Without a location, a generic message such as "expected 1 to be 2" belongs to its test; a specific message is one bug wherever it
+  // occurs.
   return saysLittle ? { message: bare, frames: [], test: testOf(failure) } : { message: words, frames: [], test: null };
 }
 
 /**
- * By where it happens, whatever the message says: the same case, the same exception, the same innermost own frame. Where
- * the failure tells no place, by what it says without any number.
+ * Identifies a failure by its location, regardless of its message: the same case, exception and innermost own frame. Without a location,
+ * the message without numbers is used.
  */
 export function caseFingerprint(
   failure: Failure & { testCase: number },
@@ -314,7 +315,7 @@ export function caseFingerprint(
   };
 }
 
-/** Everything that a test case known as flaky fails with. */
+/** The fingerprint of all failures of a test case that is known to be flaky. */
 export const flakyFingerprint = (failure: Failure & { testCase: number }): Fingerprint => ({
   kind: "flaky",
   digest: digestOf("flaky", String(failure.testCase)),
@@ -326,7 +327,7 @@ export const flakyFingerprint = (failure: Failure & { testCase: number }): Finge
 
 const outage = (message: string, ...parts: string[]): Fingerprint => ({
   kind: "outage",
-  // Its rule is the first version's still.
+  // The digest still uses the rule of version 1.
   digest: Bun.SHA256.hash(["1", "outage", ...parts].join("\0"), "hex").slice(0, 32),
   exceptionType: "Outage",
   message,
@@ -344,7 +345,7 @@ export const infrastructureFingerprint = (rule: { id: string; name: string }): F
   test: null,
 });
 
-/** All failures of a run in which nearly everything failed, without a cause that most of them tell. */
+/** The fingerprint of all failures of a run in which nearly everything failed without a common cause. */
 export const outageFingerprint = (taskSlug: string): Fingerprint =>
   outage(`Nearly all test cases of "${taskSlug}" failed`, taskSlug);
 
@@ -352,7 +353,7 @@ export const outageFingerprint = (taskSlug: string): Fingerprint =>
 export const executionOutageFingerprint = (executionId: string): Fingerprint =>
   outage(`Nearly all test cases of several tasks failed in execution ${executionId}`, "", executionId);
 
-/** Whether what was normalised before says what this message does: all of its words, whatever else there is by now. */
+/** Whether a previously normalised text equals this message in all of its words, ignoring new ones. */
 export function saysTheSame(old: string, message: string): boolean {
   const wordsOf = (text: string) =>
     text

@@ -1,4 +1,4 @@
-/** Whether a test fails by itself, and how often: from what explains its failures (odds.ts) and the rates of its project (flaky_rates.ts). */
+/** Decides whether a test is flaky, and how often: from what explains its failures (odds.ts) and the project's rates (flaky_rates.ts). */
 
 import { flakyChance, meanRate, passesAgain, type Rate } from "./flaky_rates.ts";
 
@@ -47,7 +47,7 @@ export function judgeFlakiness(
   const recoversAfter = isLikely ? passesToRecover(rates, weight, results - clean) : 0;
   const sure = places.flatMap((some) => ownOf(some, ({ isExplainedAsFlaky }) => isExplainedAsFlaky));
   if (!isLikely) return { flaky: false, own: sure, recoversAfter };
-  // Failures that were put down to changes before anyone knew that the test is flaky.
+  // Failures that were explained by changes before the test was known to be flaky.
   const isOwn = (failure: OwnFailure) =>
     failure.isExplainedAsFlaky || shareNow(rates, failure, { failed: sure.length, results }) >= 0.5;
   const own = places.flatMap((some) => ownOf(some, isOwn)).toSorted((a, b) => (a.at < b.at ? -1 : 1));
@@ -69,7 +69,7 @@ function shareNow(
   return odds / (odds + 1 - share);
 }
 
-/** After so many passes it is no longer likely that it is flaky, or it would fail again if it still were. */
+/** Returns the number of passes after which it is no longer likely that the test is flaky, because it would have failed again. */
 function passesToRecover(rates: readonly Rate[], failures: number, before: number): number {
   for (let passes = 1; passes < RATE_RESULTS; passes++) {
     const results = Math.min(RATE_RESULTS, before + passes);

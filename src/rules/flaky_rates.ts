@@ -1,23 +1,23 @@
-/** How many tests of a project fail by themselves, and at which rates: what a test that has never failed is assumed to be. */
+/** Estimates how many tests of a project are flaky, and at which rates: the prior of a test that has never failed. */
 
 /** The share of tests that fail by themselves at a rate. */
 export type Rate = { rate: number; share: number };
 
 /** The first one is that of a sound test. */
 const RATES = [1e-6, 0.001, 0.003, 0.01, 0.03, 0.08, 0.15, 0.3, 0.5];
-/** Before anything is known of a project three tests in a thousand are flaky; this weighs as much as so many tests. */
+/** The prior for a new project: three tests in a thousand are flaky. It weighs as much as PRIOR_TESTS tests. */
 const FLAKY_SHARE = 0.003;
 const PRIOR_TESTS = 30;
-const ROUNDS = 15;
+const EM_ROUNDS = 15;
 
 const toRates = (shares: readonly number[]): Rate[] => RATES.map((rate, index) => ({ rate, share: shares[index]! }));
 const PRIOR = RATES.map((_, index) => (index === 0 ? 1 - FLAKY_SHARE : FLAKY_SHARE / (RATES.length - 1)));
 
-/** Rates with the shares of tests that are stored for a project; null: those of a project of which nothing is known. */
+/** Returns rates with the shares of tests stored for a project; null: the prior of a new project. */
 export const readRates = (shares: readonly number[] | null): Rate[] =>
   toRates(shares?.length === RATES.length ? shares : PRIOR);
 
-/** So many tests have failed by themselves in `failures` of `results` results; `failures` may be a sum of shares. */
+/** Number of tests that failed without a cause in the code in `failures` of `results` results. `failures` may be a sum of shares. */
 export type TestCount = { failures: number; results: number; tests: number };
 
 /** The shares by expectation maximization. */
@@ -30,7 +30,7 @@ export function fitRates(counts: readonly TestCount[]): number[] {
     ];
   });
   let shares = PRIOR;
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < EM_ROUNDS; round++) {
     const sums = PRIOR.map((share) => share * PRIOR_TESTS);
     for (const { failures, results, tests } of whole) {
       const likelihoods = RATES.map((rate, index) => shares[index]! * likelihoodOf(rate, failures, results));

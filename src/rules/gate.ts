@@ -7,7 +7,7 @@ import { BLAME_ORDER } from "./blame.ts";
 import { ABSENT_PERCENT, type AbsentCases, isAbove } from "./absent_tests.ts";
 import { hasEnded } from "./execution.ts";
 
-/** Failures that something else than the change explains. They are unclear where the share of the change is above that of the project's gates. */
+/** Blames other than the change. Such a failure is unclear if the share of the change exceeds that of the project's gates. */
 export const EXPLAINED_BLAMES = ["flaky", "still", "main"] as const satisfies readonly Blame[];
 
 /**
@@ -19,7 +19,7 @@ const FORGIVEN = {
   new: ["quarantined", ...EXPLAINED_BLAMES],
 } as const satisfies Record<GateMode, readonly Blame[]>;
 
-/** Where a build comes from, as far as gates decide by it. */
+/** The origin of a build, as far as gates depend on it. */
 export type GatedBuild = {
   /** The build is of the default branch or a long-lived branch, and of no pull request: it stays red until its tests are fixed. */
   isOnSharedBranch: boolean;
@@ -28,8 +28,8 @@ export type GatedBuild = {
 };
 
 /**
- * The failures that a mode forgives a build. Only what a shared branch has broken is forgiven, and only to other branches: a failure
- * that an earlier build of the same branch had is not.
+ * The failures that a mode forgives a build. Failures that a shared branch has caused are only forgiven on other branches: a failure of an
+ * earlier build of the same branch is not.
  */
 export function forgivenBlames(mode: GateMode, { isOnSharedBranch, isBaselineShared }: GatedBuild): readonly Blame[] {
   const isOwn: Partial<Record<Blame, boolean>> = {
@@ -64,13 +64,13 @@ export type GatedUpload = {
   exitCode: number | null;
   /** The number of test cases that the report says failed; null: unknown. */
   failedCases: number | null;
-  /** Its only failure represents a test tool that failed although no test did. */
+  /** Whether its only failure represents a test tool that failed although no test did. */
   isStandIn: boolean;
   /** The report was truncated, or files that the shard should have run are missing. */
   isPartial: boolean;
 };
 
-/** What a gate needs to know about a task. */
+/** The facts about a task that its gate depends on. */
 export type GatedTask = GatedBuild & {
   slug: string;
   status: TaskStatus;
@@ -124,14 +124,14 @@ export function gateTask(mode: GateMode, task: GatedTask, missingPercent: number
   // The reason why is named already, if the report is incomplete.
   if (forgiven > 0 && !isPartial && task.absence !== null && isAbove(task.absence, missingPercent))
     reasons.push({ kind: "absent", missing: task.absence.missing, skipped: task.absence.skipped });
-  // A task can be red in a way that is not known here: that is not forgiven.
+  // A task that is red for an unknown reason is not forgiven.
   if (task.verdict === "failed" && reasons.length === 0 && forgiven === 0) reasons.push({ kind: "unexplained" });
   return { slug: task.slug, reasons, forgiven };
 }
 
 export type ExecutionDecision = {
   pass: boolean;
-  /** Everything that is expected has reported. */
+  /** Whether everything expected has reported. */
   final: boolean;
   /** Tasks that have not reported, of all tasks; null: only the end of the execution is missing, or nothing is. */
   unreported: { open: number; all: number } | null;

@@ -1,4 +1,4 @@
-/** Counts which red builds a gate would have let through with another share: what a project looks at before it chooses one. */
+/** Counts the red builds that a gate would have passed with another share, for a project that chooses one. */
 
 import type { Blame } from "../schema/failures.ts";
 import type { GatePreview } from "../schema/gate.ts";
@@ -7,11 +7,11 @@ import { forgivenBlames, type GatedBuild } from "./gate.ts";
 
 /** A red build as it is stored. */
 export type RedBuild = GatedBuild & {
-  /** The largest share of the change by blame; unclear failures have the blame of what explains them best. */
+  /** The largest share of the change by blame; unclear failures have the blame of their best other explanation. */
   shares: Partial<Record<Blame, number>>;
   /** The change of its branch was the cause after all. */
   isGuilty: boolean;
-  /** It is red for another reason than its failed tests. */
+  /** Whether it is red for a reason other than its failed tests. */
   isRedAnyway: boolean;
   /** Tests of the baseline that its runs do not have. */
   absences: readonly Pick<AbsentCases, "of" | "missing" | "skipped">[];
@@ -30,7 +30,7 @@ function passes(build: RedBuild, share: number): boolean {
 
 type Counts = Pick<GatePreview, "guiltyBuilds" | "guiltyPassed" | "otherBuilds" | "otherStopped">;
 
-/** What the gate "new" would have done with this share. */
+/** Returns the decisions of the gate "new" with this share. */
 export function previewGate(builds: readonly RedBuild[], share: number): Counts {
   const [guilty, others] = [builds.filter(({ isGuilty }) => isGuilty), builds.filter(({ isGuilty }) => !isGuilty)];
   return {

@@ -1,10 +1,10 @@
-/** What a result changes in the record of its test case. Whether it is flaky is in flakiness.ts. */
+/** Updates the record of a test case with a result. Whether the case is flaky is in flakiness.ts. */
 
 /** A case with fewer results is new. */
 export const KNOWN_RUNS = 5;
 
-/** The slowest tenth of so many durations is looked at. */
-const TIMED = 20;
+/** Number of recent durations that the 95th percentile is computed from. */
+const MAX_RECENT_DURATIONS = 20;
 
 /** Runs side by side are completed in any order: a result that is older than the last one by more than this is history. */
 const SIDE_BY_SIDE_MS = 10 * 60_000;
@@ -57,7 +57,7 @@ export type CountedRun = {
   onDefaultBranch: boolean;
 };
 
-/** In a run in which so many test cases, and such a share of them, look flaky for the first time, the machine is the cause. */
+/** If at least this many test cases, and this share of them, look flaky for the first time in a run, its machine is the cause. */
 export const DISTURBED = { cases: 5, share: 0.03 };
 
 export const isDisturbed = (fresh: number, { passed, failed }: { passed: number; failed: number }): boolean =>
@@ -69,10 +69,10 @@ export type CountedResult = { letter: string; durationMs: number | null };
 /** `before`: the letter that it replaces. */
 type ChangedOutcome = CountedResult & { before: string | null };
 
-/** When a run is counted: what a clock that is ahead has dated is no later than that. */
+/** The time at which a run is counted. Completion times after it come from a clock that is ahead. */
 export type CountedAt = {
   now: string;
-  /** Of a run that was completed long ago: what ran later than this makes its results history. */
+  /** Only for a run completed long ago: if the case has a result later than this, those of the run are history. */
   overtakenBy: string | null;
 };
 
@@ -89,7 +89,7 @@ const hasPassed = (letter: string) => letter === "p" || letter === "P";
 const hasFailed = (letter: string) => letter === "f" || letter === "F" || letter === BY_ITSELF;
 const isCounted = (letter: string) => hasPassed(letter) || hasFailed(letter);
 
-/** It failed only through a case that it contains. */
+/** Whether the case failed only through a case that it contains. */
 const isThroughChild = (letter: string) => letter === "c" || letter === "C";
 /** The status of a result; undefined: it failed only through a case that it contains, which says nothing of the case itself. */
 const statusOf = (letter: string): string | undefined =>
@@ -154,10 +154,10 @@ function count(
 }
 
 function addDuration({ timed, totalMs, recentMs, p95Ms }: CaseHealth, ms: number) {
-  const recent = timed < TIMED ? [...recentMs, ms] : [...recentMs.slice(1), ms];
+  const recent = timed < MAX_RECENT_DURATIONS ? [...recentMs, ms] : [...recentMs.slice(1), ms];
   // Below 20 results it is the greatest. Then it is exact whenever it can have grown, and every ten results: sorting for
   // every case of every run would cost more than the rest.
-  const isExact = timed >= TIMED - 1 && p95Ms !== null;
+  const isExact = timed >= MAX_RECENT_DURATIONS - 1 && p95Ms !== null;
   const isDue = isExact && (ms > p95Ms || timed % 10 === 9);
   return {
     timed: timed + 1,
@@ -167,7 +167,7 @@ function addDuration({ timed, totalMs, recentMs, p95Ms }: CaseHealth, ms: number
   };
 }
 
-/** A result that comes late only adds to the sums: newer results have decided what the case is now. */
+/** Counts a late result, which only changes the sums: newer results have decided the current state. */
 function countLate(h: CaseHealth, run: CountedRun, { letter, durationMs: ms }: CountedResult): CaseHealth {
   const { completedAt } = run;
   const counted = !run.outage && isCounted(letter);
@@ -178,8 +178,8 @@ function countLate(h: CaseHealth, run: CountedRun, { letter, durationMs: ms }: C
     failures: h.failures + Number(counted && hasFailed(letter)),
     timed: h.timed + Number(isTimed),
     totalMs: h.totalMs + (isTimed ? ms : 0),
-    recentMs: isTimed && h.timed < TIMED ? [ms, ...h.recentMs] : h.recentMs,
-    p95Ms: isTimed && h.timed < TIMED - 1 ? Math.max(h.p95Ms ?? ms, ms) : h.p95Ms,
+    recentMs: isTimed && h.timed < MAX_RECENT_DURATIONS ? [ms, ...h.recentMs] : h.recentMs,
+    p95Ms: isTimed && h.timed < MAX_RECENT_DURATIONS - 1 ? Math.max(h.p95Ms ?? ms, ms) : h.p95Ms,
     lastPassedAt: hasPassed(letter) ? later(h.lastPassedAt, completedAt) : h.lastPassedAt,
     lastFailedAt: hasFailedOnce(letter) ? later(h.lastFailedAt, completedAt) : h.lastFailedAt,
   };

@@ -1,9 +1,9 @@
-/** Which test case a result belongs to: the same task, suite, name and file. */
+/** Determines the test case that a result belongs to: the same task, suite, name and file. */
 
 import type { KnownNames } from "../reports/report.ts";
 import { createDigests, createDigestTable, DIGEST_BYTES, type Digests, toHex } from "./digest_table.ts";
 
-/** Workspaces of CI systems: what comes after them is the file's path in the repository. */
+/** Workspaces of CI systems: the path in the repository follows them. */
 export const WORKSPACES = [
   /^\/home\/runner\/work\/[^/]+\/[^/]+\//,
   /^\/__w\/[^/]+\/[^/]+\//,
@@ -27,7 +27,7 @@ export const toSlashes = (path: string): string =>
     .replace(/^file:\/\/(?=\/)/, "")
     .replace(/^(?:\.\/)+/, "");
 
-/** The path within the repository as far as it can be told: forward slashes, known workspaces cut. */
+/** Returns the path within the repository as far as it is known: forward slashes, without known workspaces. */
 export function normalizeFile(file: string): string {
   const path = toSlashes(file);
   for (const workspace of WORKSPACES) if (workspace.test(path)) return path.replace(workspace, "");
@@ -41,15 +41,15 @@ type NamedResult = PlacedCase & KnownNames;
 
 export const isAbsolute = (file: string): boolean => /^(?:\/|[a-z]:\/)/i.test(file);
 
-/** Whether two names of a file, null where a report does not tell it, can be of one file: the shorter ends the longer. */
+/** Whether two names of a file (null: unknown) may be one file: the longer ends with the shorter. */
 export const mayBeSameFile = (one: string | null, other: string | null): boolean =>
   one === null || other === null || one === other || one.endsWith(`/${other}`) || other.endsWith(`/${one}`);
 
-/** Whether a test case whose file is known as `known` would lose by being stored with `file`. */
+/** Whether replacing the file `known` of a test case with `file` would lose information. */
 export const losesFile = (file: string | null, known: string | null): boolean =>
   known !== null && (file === null || (isAbsolute(file) && !isAbsolute(known)));
 
-/** `occurrence`: of names that draw values, the place among those that differ only in these. A separator cannot occur in the texts. */
+/** `occurrence`: the index among equal names that only differ in drawn values. A separator cannot occur in the texts. */
 const textOf = (scope: string, { suite, name, file }: PlacedCase, occurrence: number) =>
   `${scope}\0${suite}\0${name}\0${file ?? ""}\0${occurrence}`;
 
@@ -60,7 +60,7 @@ export const identityOf = (projectId: string, taskSlug: string, place: PlacedCas
 export type IdentifiedCases = {
   /** The first 128 bits of SHA-256, in the order of the results. */
   digests: Digests;
-  /** With normalised files. */
+  /** Cases with normalised files. */
   places: PlacedCase[];
   results: readonly NamedResult[];
   /** The indexes of all results by that of the first, for each name that several results have. */
@@ -102,8 +102,8 @@ export function identify(projectId: string, taskSlug: string, results: readonly 
 }
 
 /**
- * The identities under which the tests of some results may be stored already, the most exact first. A name that several
- * tests of the report share is left out. `kept` are those that a new test is stored with as well.
+ * Returns the identities under which the tests of some results may be stored already, the most exact first. A name that several tests of
+ * the report share is left out. `kept` are those that a new test is stored with as well.
  */
 export function identifyOtherNames(
   projectId: string,
@@ -130,7 +130,7 @@ export function identifyOtherNames(
   for (const index of wanted) {
     const { reportedName, keepOtherNames } = results[index]!;
     const names = others[index]!.filter(isUnique).map((name) => {
-      // A name with its file is only necessary where the name alone does not tell which test it is.
+      // The name with its file is only needed if the name alone does not identify the test.
       const isEnough = name.file === null || !isUnique({ ...name, file: null });
       return { identity: identityOf(projectId, taskSlug, name), isKept: keepOtherNames === true && isEnough };
     });

@@ -1,6 +1,6 @@
 /** Infrastructure rules: texts by which a team recognises failures that are not the fault of a test. */
 
-/** What a failure says. */
+/** The text of a failure. */
 export type RuleText = { message: string | null; stack: string | null; output: string | null };
 
 /** Characters of a failure that are matched: the beginning of its message and stack, and the end of its output. */

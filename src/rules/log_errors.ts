@@ -12,10 +12,10 @@ const ERROR_CLASS = /\b(?:\w{1,40}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception)(?![\w
 /** A test that failed, as runners of tests list it. */
 const FAILED_TEST = /^\s{0,40}(?:[✘✗✖×]\s|not ok\b)/;
 
-/** What stands directly before the word and turns it into the absence of an error: "0 failed", "no errors". */
+/** Text directly before the word that turns it into the absence of an error: "0 failed", "no errors". */
 const NONE_BEFORE = /(?:^|[^\w.,])(?:0|no|not?|without(?: any)?|zero|never|any|ignore[ds]?|non)[\s_-]{1,3}$/i;
 
-/** What stands directly after it and does the same: "failed: 0", "errors=0", "errors (0)". */
+/** Text directly after the word that does the same: "failed: 0", "errors=0", "errors (0)". */
 const NONE_AFTER = /^\s{0,3}[:=(]?\s{0,8}0(?![\d.]*[1-9]|\w)/;
 
 /** Part of a name: a file, an option or a path such as --fail-fast, error.log or src/error/. */

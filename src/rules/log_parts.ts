@@ -3,8 +3,8 @@
 type LogBytes = { start: number; bytes: Uint8Array };
 
 /**
- * `parts` in order. `offset` is that of the first byte of the text, which is later than asked for where the beginning is not
- * kept any more; gaps between the parts are left out.
+ * Joins `parts` in order. `offset` is that of the first byte of the text, which is later than requested if the beginning is no longer
+ * stored; gaps between the parts are left out.
  */
 export function joinLog(
   parts: readonly LogBytes[],

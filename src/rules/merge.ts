@@ -1,4 +1,4 @@
-/** How the results of one upload join those that a run already has, case by case. */
+/** Joins the results of an upload with those that a run already has, case by case. */
 
 import type { CaseStatus } from "../schema/fields.ts";
 
@@ -38,7 +38,7 @@ export const isFailure = (letter: string): boolean => letter === "f" || letter =
 export const toStatus = (letter: string): CaseStatus =>
   letter === "p" || letter === "P" ? "passed" : isFailure(letter) || isThroughChild(letter) ? "failed" : "skipped";
 
-/** Worst first: what counts when two shards of one attempt report the same case. */
+/** Severity, worst first: it decides when two shards of one attempt report the same case. */
 const SEVERITY: Record<string, number> = { f: 3, c: 2, p: 1, s: 0 };
 
 const isSkipped = (letter: string) => letter === "s" || letter === "S";
@@ -92,7 +92,7 @@ export const packResults = (results: readonly Result[], attempt: number): Result
 const isAscending = (results: readonly Result[]): boolean =>
   results.every(({ testCase }, index) => index === 0 || testCase > results[index - 1]!.testCase);
 
-/** What has nothing to be joined with, as most of 100,000 results, is packed as it is. */
+/** Packs results that have nothing to be joined with, as most of 100,000 do not. */
 const packFresh = (block: number, fresh: readonly Result[], attempt: number): ResultBlock => ({
   block,
   testCases: fresh.map(({ testCase }) => testCase),
@@ -101,7 +101,7 @@ const packFresh = (block: number, fresh: readonly Result[], attempt: number): Re
   durations: fresh.map(({ durationMs }) => durationMs),
 });
 
-/** What the outcome of one case was in a run, and is now; `before` is null where it had none. */
+/** The previous and current outcome of a case in a run; `before` is null if it had none. */
 export type ChangedResult = { testCase: number; before: string | null; letter: string; durationMs: number | null };
 
 export function changesOf(old: ResultBlock | undefined, joined: ResultBlock): ChangedResult[] {

@@ -1,4 +1,4 @@
-/** Weighs together what explains failures of a run: the change, the tests (flaky), what it is based on, its surroundings (outside). */
+/** Weighs the explanations of failures of a run: the change, flaky tests, inherited failures, and the environment (outside). */
 
 import {
   CONSTANTS,
@@ -12,7 +12,7 @@ import {
 } from "./odds_facts.ts";
 import { logMinus, logSum, MANY_AT_ONCE, toUnits, type Unit, weighDisturbed, weighUnit } from "./odds_units.ts";
 
-/** The shares of tests that fail in a disturbed run, or by a change that breaks much; each as likely as another. */
+/** Shares of tests that fail in a disturbed run, or by a change that breaks much; all equally likely. */
 const SHARES = [0.02, 0.06, 0.15, 0.3, 0.6, 0.95];
 /** Each is judged with the others of the run: whether the build breaks something, and whether its surroundings are disturbed. */
 export function weigh({ disturbed, run, rates }: RunFacts, c: Constants = CONSTANTS): Judgement[] {
@@ -70,7 +70,7 @@ function toJudgement({ test }: FailedTestFacts, shares: Record<ExplanationKind, 
   return { test, shares, kind, isOfMany: false, disturbed: shares.outside };
 }
 
-/** How far a run was disturbed. */
+/** Returns how likely it is that the run was disturbed. */
 export const disturbedShare = (judgements: readonly Judgement[]): number =>
   judgements.reduce((most, { disturbed }) => Math.max(most, disturbed), 0);
 
@@ -92,7 +92,7 @@ type RunState = {
   units: readonly Unit[];
   calm: Record<Guilt, number>;
   disturbed: Record<Guilt, number>;
-  /** Of each unit, where the build breaks something: the chance that it is the change's. */
+  /** For each unit, the probability that the change explains it, given that the build breaks something. */
   changeIn: Record<"calm" | "disturbed", readonly number[]>;
 };
 
@@ -106,7 +106,7 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
   const others = units.map(({ flaky, inherited, outside }) => logSum([flaky, inherited, outside]));
   const changes = units.map(({ change }) => Math.log(c.further) + change);
   const count = units.reduce((sum, { failures, isInherited }) => sum + (isInherited ? 0 : failures.length), 0);
-  // Where there are fewer tests, all of them may well fail at once for a change.
+  // In a smaller run, a change may well fail all tests at once.
   const passed = Math.max(run.tests, MANY_AT_ONCE.tests, count) - count;
   // The surroundings seldom do the same to the next build of a branch, unless others show it as well.
   const strange = run.failures.filter(({ cause }) => !run.sightings.get(cause)?.isSpread);
@@ -127,7 +127,7 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
     units,
     byFile,
   );
-  // What disturbs it has been seen before, or says something else in each file.
+  // The cause of the disturbance has been seen before, or is novel and has another message in each file.
   const disturbed = [1 - c.novel, c.novel].flatMap((kind, isNovel) =>
     SHARES.map((share) => ({
       before: before(share) + Math.log(kind) + repeated,
@@ -148,7 +148,7 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
   };
 }
 
-/** A way in which the units of a run may have failed. Logarithms: what comes before, what each unit is without the change, and by it. */
+/** A way in which the units of a run may have failed, as logarithms: a prior, each unit without the change, and each unit by the change. */
 type Way = {
   before: number;
   others: readonly number[];
@@ -157,7 +157,7 @@ type Way = {
   isByFile: boolean;
 };
 
-/** Of several ways: how likely all units are, and the chance of each that it is the change's. */
+/** Returns the likelihood of all units over several ways, and the probability of each unit that the change explains it. */
 function toBroken(ways: readonly Way[], units: readonly Unit[], byFile: readonly (readonly number[])[]) {
   const weighed = ways.map((way) => {
     const ofChange = units.map(() => 0);

@@ -1,16 +1,16 @@
-/** What the failures of a run are judged by, and what they are judged as: see odds.ts. */
+/** The facts that the failures of a run are judged by, and the judgement: see odds.ts. */
 
 /** Fitted to the builds of simulated teams: test/lab/judge. */
 export const CONSTANTS = {
-  /** Of the builds of pull requests, so many break something. */
+  /** Share of the builds of pull requests that break something. */
   guilty: 0.15,
-  /** Of the tests of a run, so many break where something breaks. */
+  /** Number of tests of a run that a breaking change is expected to break. */
   broken: 0.5,
-  /** A change breaks so many tests at once that they are no unit. */
+  /** Probability that a change breaks so many tests at once that they are no unit. */
   many: 0.4,
   /** Each further build of the pull request in a row. */
   streak: 0.7,
-  /** Of the runs of a build that breaks something, so many lose a share of their tests, for whatever reasons. */
+  /** Share of the runs of a breaking build that lose a share of their tests, for any reasons. */
   wide: 0.05,
   /** Each further thing that a change breaks for another reason. */
   further: 0.15,
@@ -19,7 +19,7 @@ export const CONSTANTS = {
   /** A change that breaks a test breaks another one of its file, for another reason. */
   inFile: 0.03,
   otherCause: 0.3,
-  /** A test that nobody else has: the change adds it, and as many as it likes. */
+  /** Probability of a failure of a test that no other build has: the change may add any number of them. */
   newTest: 0.3,
   inheritedLast: 0.8,
   inheritedOther: 0.15,
@@ -28,15 +28,15 @@ export const CONSTANTS = {
   /** Disturbed builds are as frequent as before: (k + a) / (n + b). */
   unrestA: 0.2,
   unrestB: 25,
-  /** Of the chance that a change breaks a test: that another one breaks it for the same reason. */
+  /** Given that a change breaks a test, the probability that another change breaks it with the same cause. */
   sameBreak: 0.1,
   otherBreak: 3,
   hostWeight: 3,
   /** Failures of a disturbed run that say the same as those of another one. */
   sighted: 300,
-  /** Failures of one file that say what was not seen elsewhere, nor that something outside failed. */
+  /** Probability of failures of one file with a message that was seen nowhere else and does not name an outside cause. */
   strange: 0.3,
-  /** Of disturbed runs, so many show nothing but that. */
+  /** Share of disturbed runs that show only novel causes. */
   novel: 0.3,
   /** Many tests in several files say that something outside failed. */
   saysMany: 1000,
@@ -45,21 +45,21 @@ export const CONSTANTS = {
 };
 export type Constants = typeof CONSTANTS;
 
-/** What the results of the line say of one failed test, at the place where the build's base is. */
+/** The results of a failed test on the line, around the base of the build. */
 export type Inheritance = {
   /** The last result at or before the base. */
   last: "this cause" | "other cause" | "passed" | "none";
-  /** How far that result was put down to the test itself. */
+  /** The probability that this result had a cause in the test itself. */
   doubt: number;
   /** The next result after the base failed with this cause, and nothing later passes. */
   isNextBroken: boolean;
-  /** It fails with this cause on another line now, and nobody says which one the build is based on. */
+  /** Whether it currently fails with this cause on another line, if the line of the build is unknown. */
   isOnOtherLine: boolean;
   /** The last results of up to five other builds on the line within five days: failed with this cause, and passed. */
   siblings: { failed: number; passed: number };
 };
 
-/** What is known of one failed test of a build. */
+/** The facts about one failed test of a build. */
 export type FailedTestFacts = {
   test: number;
   cause: string;
@@ -67,18 +67,18 @@ export type FailedTestFacts = {
   saysOutside: boolean;
   /** Builds of this pull request in a row in which it failed, this one included. */
   inARow: number;
-  /** Its results in other builds, and how many of them failed for whatever reason in the code. */
+  /** Number of its results in other builds, and of those that failed for a reason in the code. */
   results: number;
   failed: number;
-  /** Single ones on the line, and those that passed on retry or again at the same commit. */
+  /** Single failures on the line, and those that passed on retry or again at the same commit. */
   failures: number;
   /** The lengths of rows of failures on the line: two or more. */
   episodes: readonly number[];
-  /** Further pull requests in which it failed, by itself or for their changes: with this cause, and with others. */
+  /** Number of other pull requests in which it failed, for any reason: with this cause, and with others. */
   pullRequests: { same: number; other: number };
   hasFailed: boolean;
   hasFailedForThis: boolean;
-  /** Its last results on the line are failures with this cause. */
+  /** Whether its last results on the line are failures with this cause. */
   isOpen: boolean;
   /** The build itself is of the line. */
   isOnLine: boolean;
@@ -87,11 +87,11 @@ export type FailedTestFacts = {
   inheritance: Inheritance;
 };
 
-/** How often a cause was seen in other builds' runs of the task within 72 hours. */
+/** How often a cause was seen in runs of the task in other builds within 72 hours. */
 export type Sightings = {
   hits: number;
   results: number;
-  /** It hit three tests in two of them, or six in one. */
+  /** Whether it hit three tests in two of them, or six in one. */
   isSpread: boolean;
 };
 
@@ -104,11 +104,11 @@ export type FailedRun = {
   onHost: { runs: number; disturbed: number } | null;
 };
 
-/** What a run is judged by. */
+/** The facts that a run is judged by. */
 export type RunFacts = {
   /** The share of builds that were disturbed lately. */
   disturbed: number;
-  /** How many of the team's tests fail by themselves at which rate. */
+  /** The shares of the team's tests that are flaky, by rate. */
   rates: readonly RateShare[];
   run: FailedRun;
 };
@@ -124,6 +124,6 @@ export type Judgement = {
   kind: ExplanationKind;
   /** The change breaks many tests of the run at once, which says nothing of one of them. */
   isOfMany: boolean;
-  /** How far it shows that the run is disturbed: many at once are suspect at first, the next ones on the machine tell. */
+  /** How likely the run is disturbed. Many failures at once are suspect at first, until further runs on the machine show more. */
   disturbed: number;
 };

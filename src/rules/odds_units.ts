@@ -2,18 +2,18 @@
 
 import type { Constants, FailedRun, FailedTestFacts, Inheritance, RateShare } from "./odds_facts.ts";
 
-/** So many failures in so many files are no unit, if they are of one cause, and no sign of a test. */
+/** At least this many failures in this many files are judged together if they have one cause, and are no evidence about a test. */
 export const MANY_AT_ONCE = { tests: 6, files: 3 };
 
 /** Logarithms of the weights. */
 export type Unit = {
   failures: readonly FailedTestFacts[];
-  /** Of one cause in several files. */
+  /** Whether it has failures of one cause in many files. */
   isMany: boolean;
-  /** It fails in a disturbed run as well. */
+  /** Whether it is inherited, and so also fails in a disturbed run. */
   isInherited: boolean;
   change: number;
-  /** What the change is if it breaks another test of the file. */
+  /** The weight of the change given that it breaks another test of the file. */
   inFile: number;
   flaky: number;
   inherited: number;
@@ -73,7 +73,7 @@ export function weighUnit(
   const again = (inARow - 1) * Math.log(c.streak);
   const size = unit.length;
   const isMany = new Set(unit.map(({ file }) => file)).size > 1;
-  // The tests of a file follow from the first one; of many at once each set is as likely as another.
+  // Further tests of a file follow from the first one; of many at once each set is equally likely.
   const spread = isMany ? Math.log(c.many / n) - logChoose(n, size) : Math.log(c.broken / n);
   const isNew = unit.every(({ results, inheritance }) => results === 0 && inheritance.last === "none");
   const hasPassed = unit.some(({ passedAtCommit }) => passedAtCommit) ? Math.log(c.passedAtCommit) : 0;
@@ -97,11 +97,20 @@ export function weighUnit(
   );
   const outside = isMany ? -Infinity : Math.log(weighOutside(run, unit));
   const inFile = Math.max(Math.log(c.further) + change, Math.log(c.inFile) + again + hasPassed);
-  return { failures: unit, isMany, isInherited: inherited > LIKELY, change, inFile, flaky, inherited, outside };
+  return {
+    failures: unit,
+    isMany,
+    isInherited: inherited > MIN_INHERITED_WEIGHT,
+    change,
+    inFile,
+    flaky,
+    inherited,
+    outside,
+  };
 }
 
-/** What is inherited with such odds fails in a disturbed run as well. */
-const LIKELY = Math.log(0.1);
+/** From this weight on, a unit counts as inherited: it fails in a disturbed run as well. */
+const MIN_INHERITED_WEIGHT = Math.log(0.1);
 
 /** Logarithm: the likelihood of the failures of a unit in a run of which its surroundings fail such a share. */
 export function weighDisturbed(
@@ -130,7 +139,7 @@ function weighInherited(
   if (last === "other cause") return Math.log(c.inheritedOther * (1 - doubt));
   if (isNextBroken) return Math.log(c.inheritedNext);
   if (isOnOtherLine) return Math.log(c.siblings) + change;
-  // What passed there is not inherited.
+  // A test that passed in other builds on the line is not inherited.
   const { failed, passed } = siblings;
   return last === "none" && failed >= 2 && failed > passed ? Math.log(c.siblings) + change : -Infinity;
 }

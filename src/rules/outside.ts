@@ -21,10 +21,10 @@ const WORDS = new RegExp(
   "i",
 );
 
-/** What an assertion expects is the test's own text: "expected menu to say "disk full"". */
+/** The expectation of an assertion, which is the test's own text: "expected menu to say "disk full"". */
 const EXPECTATION = /^(expected\b.{0,500}?) to [a-z].*$/s;
 
-/** What a stack names as the cause of a failure, line by line: Java, JavaScript, Python, .NET. */
+/** Causes that a stack names, line by line: Java, JavaScript, Python, .NET. */
 const CAUSES = /^\s*(?:\[cause\]:|caused by:|cause:|-+> |\(Inner Exception #\d+\)) *(.{1,500})$/gim;
 const NAMED = /^(?:[\w$]+\.)*([\w$]+)(?::|$)/;
 
@@ -33,7 +33,7 @@ export function isFromOutside(failure: Failure): boolean {
   const { type, rest } = readFailure(failure);
   const line = rest.slice(0, 1_000).replace(EXPECTATION, "$1");
   if (TYPES.test(type ?? "") || WORDS.test(line)) return true;
-  // What a test compares may quote such a text.
+  // The values that a test compares may quote such a text.
   if (/assert|expect/i.test(`${type} ${line}`)) return false;
   return [...(failure.stack ?? "").slice(0, MAX_STACK).matchAll(CAUSES)].some(
     ([, cause = ""]) => TYPES.test(NAMED.exec(cause)?.[1] ?? "") || WORDS.test(cause),

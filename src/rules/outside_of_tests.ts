@@ -1,8 +1,8 @@
-/** Failures that are no test (a hook, a file that did not load, a build, a process), and what shows that they are over. */
+/** Failures outside of tests (a hook, a file that did not load, a build, a process), and the results that show that they have ended. */
 
 import { mayBeSameFile, type PlacedCase } from "./identity.ts";
 
-/** The names that our readers give what failed outside of tests. */
+/** The names that our readers give to failures outside of tests. */
 const NAMED_BY_READERS =
   /^\((?:no name|bail out|all tests skipped|plan mismatch|stream is broken|file without test cases|failure without a test case|[\w ]{1,60} (?:failed(?: to load)?|did not finish)|(?:error|failure|issue) outside of [\w ]{1,20})\)$/;
 
@@ -18,15 +18,15 @@ const isRunner = ({ name, suite, file }: PlacedCase): boolean =>
 export const isOutsideOfTests = (one: PlacedCase): boolean =>
   NAMED_BY_READERS.test(one.name) || NAMED_BY_TOOLS.test(one.name) || isRunner(one);
 
-/** Where tests have run. */
+/** The suite and file of tests that ran. */
 export type TestPlace = Pick<PlacedCase, "suite" | "file">;
 
 /** unittest names the class, or the module, in the name of the failure. */
 const classIn = (name: string): string => /^(?:setUp|tearDown)(?:Class|Module) \((.{1,500})\)$/.exec(name)?.[1] ?? "";
 
 /**
- * Whether a later attempt shows that a failure outside of tests is over: it has run tests of the same file, class or package. Any complete
- * attempt shows it of a failure of the whole tool.
+ * Whether a later attempt shows that a failure outside of tests has ended: it ran tests of the same file, class or package. Any complete
+ * attempt shows it for a failure of the whole tool.
  */
 export function isRepeated(
   failure: PlacedCase,

@@ -14,7 +14,7 @@ type Segment = string | { tokens: Token[]; head: string; tail: string };
 export type OwnerPattern = {
   /** The segments that a path must begin with, joined by "/"; "" if the pattern does not begin with a literal segment. */
   prefix: string;
-  /** What follows the prefix. */
+  /** The segments after the prefix. */
   rest: (Segment | typeof GLOBSTAR)[];
   /** A segment that a path must have somewhere, if the pattern begins with a globstar and a literal segment. */
   anywhere: string | undefined;
@@ -24,7 +24,7 @@ export type OwnerPattern = {
 
 /** Longer paths match nothing. */
 export const MAX_OWNED_PATH_LENGTH = 4_096;
-/** Nor do paths of more segments. */
+/** Paths of more segments have no owners either. */
 export const MAX_OWNED_SEGMENTS = 100;
 
 /** Counts comparisons of segments and characters: time grows with rules, segments and characters at once. */
@@ -146,7 +146,7 @@ function matchesSegment(segment: Segment, text: string, steps: Steps): boolean {
   return token === tokens.length;
 }
 
-/** Whether the segments of a path from `start` on match what follows a pattern's prefix; as above, by segments. */
+/** Whether the segments of a path from `start` on match the part after a pattern's prefix. */
 export function matchesRest({ rest }: OwnerPattern, path: readonly string[], start: number, steps: Steps): boolean {
   let [at, index, star, starAt] = [start, 0, -1, 0];
   while (at < path.length) {

@@ -1,4 +1,4 @@
-/** Whose a test case is, by an ownership file: the rules of each section that match its file or its class. */
+/** Determines the owners of a test case by an ownership file: the rules of each section that match its file or its class. */
 
 import { type OwnerRule, type OwnerSection, type ParsedOwners, splitClassName } from "./codeowners.ts";
 import {
@@ -12,15 +12,15 @@ import {
 export type OwnedCase = { suite: string; file: string | null };
 
 export type Ownership = {
-  /** Without duplicates; empty if nobody owns the case. */
+  /** The owners without duplicates; empty if the case has none. */
   owners: string[];
   /** The rule of each section that decided, in the order of sections. */
   rules: OwnerRule[];
 };
 
 /**
- * Places of rules by the literal segments that their patterns begin with, or by a segment that they need anywhere: a path is
- * compared with few of the rules of a large file.
+ * Indexes of rules by the literal segments that their patterns begin with, or by a segment that they need anywhere, so that a path is
+ * compared with few rules of a large file.
  */
 type RuleIndex = { byPrefix: Map<string, number[]>; anywhere: Map<string, number[]>; rules: readonly OwnerRule[] };
 
@@ -61,7 +61,7 @@ function findLast(
 
 type Lookup = (path: readonly string[] | null, name: readonly string[], steps: Steps) => OwnerRule | undefined;
 
-/** Without a file, only patterns of classes apply, and those that match everything. */
+/** For a case without a file, only patterns of classes and patterns that match everything apply. */
 function createLookup(rules: readonly OwnerRule[]): Lookup {
   const [paths, classes] = [createIndex(rules, false), createIndex(rules, true)];
   const lastForAll = rules.findLastIndex(({ isOfClass, pattern }) => !isOfClass && pattern.matchesAll);
@@ -83,8 +83,8 @@ const splitPath = (file: string): string[] | null => {
 };
 
 /**
- * Returns a function that answers whose a case is; its file is a path within the repository, with forward slashes. Adds to
- * `steps` what that took; undefined where one case takes too many.
+ * Returns a function that returns the owners of a case, whose file is a path within the repository, with forward slashes. Adds the steps
+ * taken to `steps`; returns undefined if one case takes too many.
  */
 export function createOwnership({ sections }: ParsedOwners): (one: OwnedCase, steps?: Steps) => Ownership | undefined {
   const lookups = sections.map(createSection);

@@ -1,8 +1,41 @@
-/** Which file of a task goes to which shard: by recorded durations where they are known, by hash where they are not. */
+/** Assigns the files of a task to shards: by recorded durations where they are known, by hash where they are not. */
 
 import type { Shard } from "../schema/fields.ts";
 import { normalizeFile } from "./identity.ts";
 import { toContainedPath } from "./report_path.ts";
+
+/**
+ * The first group is what a report without files names instead, if it is a class, such as "com.acme.CartTest", or a package, such as
+ * "example.com/shop/cart": the beginning of the suite. PostgreSQL reads the same expression.
+ */
+export const UNIT_IN_SUITE = String.raw`^(?=\S*[./])([^\s$]+)(\$\S*)?( > |$)`;
+const unitInSuite = new RegExp(UNIT_IN_SUITE);
+
+/** What a test case belongs to when tests are split: its file, or else its class or package; undefined: neither is known. */
+export const unitOf = ({ file, suite }: { file: string | null; suite: string }): string | undefined =>
+  file === null ? unitInSuite.exec(suite)?.[1] : normalizeFile(file);
+
+/**
+ * What files took beyond their test cases, such as for imports and hooks; less than 0 for tests that ran at the same time. `first` is
+ * the index of a case of the file.
+ */
+export function overheadsOf(
+  cases: readonly { file: string | null; suite: string; durationMs: number | null; unitMs?: number }[],
+): { first: number; ms: number }[] {
+  const units = new Map<string, { first: number; sum: number; own: number | null }>();
+  if (!cases.some(({ unitMs }) => unitMs !== undefined)) return [];
+  for (const [index, one] of cases.entries()) {
+    const name = unitOf(one);
+    if (name === undefined) continue;
+    const unit = units.get(name) ?? { first: index, sum: 0, own: null };
+    unit.sum += one.durationMs ?? 0;
+    if (one.unitMs !== undefined) unit.own = (unit.own ?? 0) + one.unitMs;
+    units.set(name, unit);
+  }
+  return [...units.values()].flatMap(({ first, sum, own }) =>
+    own === null || own === sum ? [] : [{ first, ms: own - sum }],
+  );
+}
 
 /** `ms` is null where no run has told it. */
 export type FileTiming = { file: string; ms: number | null };
@@ -12,7 +45,7 @@ export type PlannedFile = { file: string; ms: number; shard: number };
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-/** What a file without a known duration is taken for: the median of the others; 0 where none is known. */
+/** Returns the assumed duration of files without a known one: the median of the others; 0 if none is known. */
 function medianOf(timings: readonly FileTiming[]): number {
   const known = timings.flatMap(({ ms }) => (ms === null ? [] : [ms])).sort((a, b) => a - b);
   const middle = known.length / 2;
@@ -21,8 +54,8 @@ function medianOf(timings: readonly FileTiming[]): number {
 }
 
 /**
- * Longest first, each into the shard that has least so far (LPT: at worst a third above the optimum, and within the length
- * of one short file of it where there are many). The same for the same timings in any order. Answered by name.
+ * Assigns files by descending duration, each to the shard with the shortest total (LPT: at worst a third above the optimum; with many short
+ * files, within the length of one of them). The result does not depend on the order of the timings. Sorted by name.
  */
 export function planShards(timings: readonly FileTiming[], shards: number): PlannedFile[] {
   const median = medianOf(timings);
@@ -30,7 +63,7 @@ export function planShards(timings: readonly FileTiming[], shards: number): Plan
     .map(({ file, ms }): PlannedFile => ({ file, ms: ms ?? median, shard: 0 }))
     .sort((a, b) => compare(a.file, b.file));
   const heap = createHeap(shards);
-  // Of equal length by name: sorting keeps the order that is there.
+  // Files of equal length keep their order, by name, because sorting is stable.
   for (const file of planned.toSorted((a, b) => b.ms - a.ms)) file.shard = heap.add(file.ms);
   return planned;
 }
@@ -73,8 +106,8 @@ export const hashShard = (file: string, shards: number): number =>
   1 + (new DataView(Bun.SHA256.hash(file).buffer).getUint32(0) % shards);
 
 /**
- * A file's name as it is compared: relative to `directory` where it is below it, forward slashes, no "." and "..". What is
- * beside the directory, `../web/a.test.ts`, is named from there on.
+ * Returns a file's name for comparisons: relative to `directory` if it is below it, with forward slashes, without "." and "..". A file
+ * beside the directory is named relative to it: `../web/a.test.ts`.
  */
 export function toFileName(file: string, directory?: string): string {
   const path = file.replaceAll("\\", "/");
@@ -91,11 +124,11 @@ export function toFileName(file: string, directory?: string): string {
 
 const isAbsolute = (path: string) => /^(?:\/|[A-Za-z]:\/)/.test(path);
 
-/** More files with one last name are not told apart by the folders above: their names have to be the same. */
+/** Maximum number of files with one base name that are matched by the end of their paths. Beyond it paths must be equal. */
 const MAX_ALIKE = 200;
 
 /**
- * The files that a job has, by the names of reports where they are known, and else by their own with null. What the job does not have is
+ * Returns the files of a job, with their names in reports if known, else with their own name and null. Files that the job does not have are
  * left out.
  */
 export function matchTimings(timings: readonly FileTiming[], names: readonly string[]): FileTiming[] {
@@ -111,9 +144,9 @@ export function matchTimings(timings: readonly FileTiming[], names: readonly str
 }
 
 /**
- * Finds the name by which one of `known` knows a file. Reports, globs and shells begin paths at different places: of two
- * names one may be the end of the other, or both are absolute and end in the same folder; the longest such end counts, and
- * none where two files share it. It depends on nothing but the name and `known`: shards that see different files agree on each.
+ * Finds the known name of a file. Paths in reports, globs and shells have different beginnings: of two names one may be the end of the
+ * other, or both are absolute and end in the same folder; the longest such end counts, and none if two files share it. The result only
+ * depends on the name and `known`, so shards that see different files agree.
  */
 export function createFileMatch(
   known: readonly string[],
@@ -121,13 +154,15 @@ export function createFileMatch(
 ): (name: string) => string | undefined {
   const exact = new Map(known.map((file) => [toFileName(file), file]));
   const byLast = Map.groupBy(
-    known.map((file) => ({ file, parts: toFileName(file).split("/") })),
+    known.map((file) => ({ file, parts: partsOf(toFileName(file)) })),
     ({ parts }) => parts.at(-1)!,
   );
   return (name) => {
     const same = exact.get(name);
     if (same !== undefined) return same;
-    const parts = name.split("/");
+    const own = name.split("/");
+    const asClass = partsOf(name.replace(JVM_SOURCE, ""));
+    const parts = byLast.has(own.at(-1)!) ? own : asClass;
     let best = { file: undefined as string | undefined, length: 0 };
     const alike = byLast.get(parts.at(-1)!) ?? [];
     if (alike.length > maxAlike) return undefined;
@@ -142,6 +177,12 @@ export function createFileMatch(
   };
 }
 
+const JVM_SOURCE = /\.(?:java|kt|groovy|scala)$/;
+const CLASS = /^(?:[\w$]+\.)*[A-Z]\w*[a-z][\w$]*$/;
+
+/** A class has its package before it, as the path of its source has. */
+const partsOf = (name: string): string[] => name.split(CLASS.test(name) ? "." : "/");
+
 function commonEnd(a: readonly string[], b: readonly string[]): number {
   let length = 0;
   while (length < a.length && length < b.length && a.at(-1 - length) === b.at(-1 - length)) length++;
@@ -150,26 +191,26 @@ function commonEnd(a: readonly string[], b: readonly string[]): number {
 
 /** A plan as one of its shards gets it. */
 export type ShardPlan = {
-  /** Of this shard. */
+  /** The files of this shard. */
   files: readonly string[];
   /** Milliseconds, of the files of all shards. */
   timings: Readonly<Record<string, number>>;
 };
 
-/** Where a shard's plan is asked for, below the project. */
+/** Returns the path of a shard's plan, below the project. */
 export const planPath = (executionId: string, taskSlug: string, { index, of }: Shard): string =>
   `/executions/${encodeURIComponent(executionId)}/test-runs/${encodeURIComponent(taskSlug)}/plan?shard=${index}/${of}`;
 
-/** Where a shard asks for its next files, below the project. */
+/** Returns the path where a shard requests its next files, below the project. */
 export const batchesPath = (executionId: string, taskSlug: string): string =>
   `/executions/${encodeURIComponent(executionId)}/test-runs/${encodeURIComponent(taskSlug)}/batches`;
 
-/** A file that is to be split: `name` is what is compared, `known` the name by which the plan knows it. */
+/** A file to split: `name` is compared, `known` is its name in the plan. */
 export type SplitFile = { file: string; name: string; known: string | undefined };
 
 /**
- * Those of the files that are this shard's. Over all shards each file is in exactly one, also where the shards do not see
- * the same files. Without a plan all go by hash. A file that is given twice counts once.
+ * Returns the files of this shard. Each file is in exactly one shard, also if the shards do not see the same files. Without a plan all
+ * files are assigned by hash. A file that is given twice counts once.
  */
 export function splitFiles(
   files: readonly string[],
@@ -189,9 +230,9 @@ export function splitFiles(
 }
 
 /**
- * The files of a shard for a job that names none, as paths from `directory`, which is absolute. The names come from reports:
- * those that lead out of the directory are in `leftOut`. Where several names are one path, the first of the plan decides:
- * otherwise a name such as `x/../a.test.ts` would take `a.test.ts` out of the shard that it belongs to.
+ * Returns the files of a shard for a job that names none, as paths from `directory`, which is absolute. The names come from reports, so
+ * names outside of the directory are in `leftOut`. If several names are one path, the first of the plan decides: otherwise a name such as
+ * `x/../a.test.ts` would take `a.test.ts` out of its shard.
  */
 export function plannedFiles(
   plan: ShardPlan,

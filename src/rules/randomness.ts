@@ -1,6 +1,6 @@
-/** Which words somebody chose, and which a machine drew: pod names, hashes, ids of any alphabet. */
+/** Distinguishes words that a person chose from words that a machine drew: pod names, hashes, ids of any alphabet. */
 
-/** Which letters follow which in words of English and of programs; a pair that is not here is a rare one. */
+/** Letters that may follow each letter in words of English and of programs; other pairs are rare. */
 const FOLLOWERS: Record<string, string> = Object.fromEntries(
   (
     "abcdefgiklmnprstuvwxy babcdefijlmnorstuy cacdefhiklmnoprstuy dabcdefgijlnoprstuy eabcdefghiklmnopqrstuvwxy " +
@@ -12,7 +12,7 @@ const FOLLOWERS: Record<string, string> = Object.fromEntries(
     .map((letters) => [letters[0]!, letters.slice(1)]),
 );
 
-/** How many pairs of neighbours no word would have: six random letters have three, one word in a hundred has two. */
+/** Counts rare pairs of neighbouring letters: six random letters have three, one word in a hundred has two. */
 function countRarePairs(letters: string): number {
   const lower = letters.toLowerCase();
   let rare = 0;
@@ -31,7 +31,7 @@ const SHORT = new Set(
   ),
 );
 
-/** As class names of styled-components are: so short between the capitals that nobody can have meant it. */
+/** Whether letters look like class names of styled-components: the pieces between capitals are too short to be chosen by a person. */
 function isRandomCase(letters: string): boolean {
   if (letters.length < 6) return false;
   const chunks = letters.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? [];
@@ -63,7 +63,7 @@ function kindOf(part: string, inCompound: boolean): Kind {
   }
   if (part.length < 4) return "word";
   if (/^\d/.test(part) || (/^[0-9a-f]{7,}$/i.test(part) && digits > 1)) return "random";
-  // A word that carries a number, as user42 and Float32Array do, and not a piece of a hash that happens to be readable.
+  // A word with a number, such as user42 and Float32Array, and not a piece of a hash that happens to be readable.
   const runs = part.match(/[A-Za-z]+/g)!;
   const isReadable = runs.every((run) => countRarePairs(run) === 0 && !/[a-z][A-Z](?:[A-Z]|$)/.test(run));
   const longest = Math.max(...runs.map((run) => run.length));
@@ -73,10 +73,10 @@ function kindOf(part: string, inCompound: boolean): Kind {
 
 const isAcronym = (part: string): boolean => /^[A-Z]{2,}$/.test(part);
 
-/** What CSS modules and styled-components put behind a name of somebody's. */
+/** Suffixes that CSS modules and styled-components add to a chosen name. */
 const CLASS_HASH = /^(?:(.*[A-Za-z0-9]_[A-Za-z0-9]\w*__)|((?:sc|css|svelte|jsx)-))(?=[\w-]*[A-Z0-9])[\w-]{5,8}$/;
 
-/** As nanoid draws them: 21 of both cases, digits, hyphen and underscore; where the last two fall parts nothing. */
+/** Whether a word looks like nanoid: 21 letters of both cases, digits, hyphens and underscores at random positions. */
 function isNanoid(word: string): boolean {
   if (word.length !== 21 || !/[a-z]/.test(word) || !/[A-Z]/.test(word)) return false;
   const pieces = word.match(/[A-Z]?[a-z]+|[A-Z]+|\d+|[-_]+/g)!.length;
@@ -85,8 +85,8 @@ function isNanoid(word: string): boolean {
 }
 
 /**
- * A word of letters, digits, hyphens and underscores, with `<id>` for what was drawn and `<n>` for what was counted; what
- * follows a drawn part without being a real word of its own belongs to it.
+ * Replaces drawn parts of a word of letters, digits, hyphens and underscores with `<id>`, and numbers with `<n>`. Text after a drawn part
+ * belongs to it unless it is a real word.
  */
 export function plainWord(word: string): string {
   if (isNanoid(word)) return "<id>";

@@ -1,14 +1,14 @@
-/** Collects what makes a task red beside its failing tests; `wording/reasons.ts` says it in words. */
+/** Collects reasons other than failing tests why a task is red; `wording/reasons.ts` puts them into words. */
 
 import type { TaskStatus } from "../schema/executions.ts";
 
-/** What is wrong with the latest uploads of a run. */
+/** The problems of the latest uploads of a run. */
 export type Flaws = {
   /** A report broke off. */
   brokeOff: boolean;
   /** The number of failures that stand for a test runner that failed although none of its tests did. */
   standIns: number;
-  /** That runner's exit code; null: it has none. */
+  /** The exit code of that runner, or null. */
   exitCode: number | null;
   /** The message of such a failure. */
   says: string | null;
@@ -27,13 +27,13 @@ export type TaskEnd = {
   completedAt: string | null;
   failed: number;
   verdict: "passed" | "failed" | null;
-  /** As it was stored when the task ended. */
+  /** The reason stored when the task ended. */
   reason: string | null;
   /** null: the run is not red. */
   flaws: Flaws | null;
 };
 
-/** `attempts` are the latest of each shard, `says` is the message of their stand-in, where it is known. */
+/** `attempts` are the latest of each shard, `says` is the message of their stand-in, if known. */
 export const flawsOf = (
   attempts: readonly { partial: boolean; exitCase: number | null; exitCode: number | null }[],
   says: string | null,

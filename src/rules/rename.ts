@@ -1,4 +1,4 @@
-/** Which new test cases of a report are known ones whose file was renamed or moved. */
+/** Finds new test cases of a report that are known ones whose file was renamed or moved. */
 
 import { isAbsolute, type PlacedCase } from "./identity.ts";
 
@@ -20,10 +20,7 @@ function* endsOf(path: string): Generator<string> {
   for (let start = 0; start < parts.length; start++) yield parts.slice(start).join("/");
 }
 
-/**
- * Pairs indexes of absolute files with those of the relative files that end them. Where two have a claim on one, neither
- * gets it.
- */
+/** Pairs indexes of absolute files with those of the relative files that end them. If two match one file, neither is paired. */
 function pairByEnd(
   absolute: readonly (readonly [index: number, file: string])[],
   relative: readonly (readonly [index: number, file: string])[],
@@ -50,12 +47,11 @@ const filesOf = (indexes: Iterable<number>, cases: readonly PlacedCase[], areAbs
   });
 
 /**
- * Pairs of places in `fresh` and `known`. A known case that the report lacks is taken for a new one of the same suite
- * and name when its file kept its own name and moved; or, in a whole report, when its file is not in the report at all
- * and the new one's file holds nothing but new cases. So it is when one report names the absolute path and the other the path
- * within the repository, or no file at all. Whenever there is a choice, nothing is taken for anything.
- *
- * `files` are those of known cases that the report has. `known` holds cases of the same task that the run lacks.
+ * Returns pairs of indexes in `fresh` and `known`. A known case that the report lacks is the same as a new one of the same suite and name
+ * if its file moved and kept its name; or, in a report of the whole task, if the report does not contain its file at all, and the new one's
+ * file only contains new cases. This also covers reports of which one has the absolute path and the other the path within the repository,
+ * or no file. Ambiguous cases are not paired. `files` are the files of known cases that the report has. `known` are cases of the same task
+ * that the run lacks.
  */
 export function findRenamed(
   fresh: readonly PlacedCase[],
@@ -111,8 +107,8 @@ export function findRenamed(
 const MIN_SHARE = 0.9;
 
 /**
- * Whether a report is of the whole task. One that has much fewer test cases is of a part of it, as of the tests that a change
- * concerns: files that it lacks were not renamed. `total`: the number of results in the last run on the default branch; null: unknown.
+ * Whether a report is of the whole task. A report with much fewer test cases is of a part of it, such as the tests that a change concerns,
+ * so missing files were not renamed. `total` is the number of results in the last run on the default branch; null: unknown.
  */
 export const isWholeTask = (cases: number, total: number | null): boolean =>
   total === null || cases >= MIN_SHARE * total;

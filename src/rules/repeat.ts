@@ -12,7 +12,7 @@ const titleOf = ({ suite, name }: CaseName): string =>
 
 const toFile = (file: string | null): string | null => (file === null ? null : normalizeFile(file));
 
-/** How many files of one title are compared: a test may be known by a longer or a shorter path than the report has. */
+/** Maximum number of files with one title that are compared: the stored path of a test may be longer or shorter than in the report. */
 const MAX_FILES = 100;
 
 /** Finds out whether a test is among those of a report, whose format and directory may be other ones than it is stored with. */
@@ -38,8 +38,8 @@ function createSearch(cases: readonly ReportedCase[]): (one: CaseName) => boolea
 }
 
 /**
- * Leaves out skipped tests. A result that is the only one of a wanted test, and of no other wanted test, gets the names that the
- * test is stored with, which the report may spell otherwise; a test that did not run has no result.
+ * Leaves out skipped tests. A result that matches exactly one wanted test, which matches no other result, gets the stored names of the
+ * test, which the report may spell differently. A test that did not run has no result.
  */
 export function probeOnly(report: Report, only: readonly CaseName[]): Report {
   if (report.countsOnly || only.length === 0) return report;
@@ -64,8 +64,8 @@ export function probeOnly(report: Report, only: readonly CaseName[]): Report {
 const NOT_RUN = "It had failed and was to run again, but the report does not have it, or has it as skipped";
 
 /**
- * Tools that are told to run some tests of a file report the others as skipped, and say nothing of a test whose name they
- * do not find: the former are left out, and what did not run has not passed.
+ * Tools that run only some tests of a file report the others as skipped, and do not report names that they do not find. So skipped tests
+ * are left out, and a test that did not run has not passed.
  */
 export function repeatOnly(report: Report, only: readonly CaseName[]): Report {
   if (report.countsOnly) return report;

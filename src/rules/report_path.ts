@@ -1,4 +1,4 @@
-/** Which file names of reports may become words of a command: anyone who may upload a report chooses these names. */
+/** Validates file names of reports that become words of a command: anyone who may upload a report chooses these names. */
 
 import { normalizeFile } from "./identity.ts";
 
@@ -18,9 +18,9 @@ export const withoutTrailingSlashes = (path: string): string => {
 };
 
 /**
- * The path from `directory`, which is absolute, of the file that a report names: with forward slashes, without "." and empty
- * parts. Undefined where the name leads out of the directory or is none that a file of tests has. It looks at the name only:
- * whether there is such a file, or a link that leads elsewhere, is for the caller to see.
+ * Returns the path from `directory`, which is absolute, of a file named in a report: with forward slashes, without "." and empty parts.
+ * Undefined if the name leads out of the directory or cannot be a file of tests. Only the name is checked; the caller must check that the
+ * file exists and is no link that leads elsewhere.
  */
 export function toContainedPath(file: string, directory: string): string | undefined {
   if (CONTROL.test(file) || WORKFLOW_COMMAND.test(file)) return undefined;
@@ -34,8 +34,8 @@ export function toContainedPath(file: string, directory: string): string | undef
 }
 
 /**
- * The path from `directory` of a file that is there; undefined where there is none inside. Reports name files from where the
- * repository begins, and the directory may be further inside.
+ * Returns the path from `directory` of an existing file; undefined if there is none inside. Reports name files relative to the repository,
+ * of which the directory may be a folder.
  */
 export function locateFile(file: string, directory: string, exists: (path: string) => boolean): string | undefined {
   const path = toContainedPath(file, directory);

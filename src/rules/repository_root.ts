@@ -35,7 +35,7 @@ function workspaceOf(path: string): string | undefined {
   return undefined;
 }
 
-/** Returns what comes before the first conventional directory that all paths are in. */
+/** Returns the path before the first conventional directory that all paths are in. */
 function commonRootOf(paths: readonly string[]): string | undefined {
   const [first, ...others] = paths.map((path) => path.split("/").slice(0, -1));
   if (first === undefined) return undefined;
@@ -47,8 +47,8 @@ function commonRootOf(paths: readonly string[]): string | undefined {
 }
 
 /**
- * Returns the root of the repository with forward slashes and one at the end: as it is given, else that of a known CI system,
- * else what the absolute paths have in common before a conventional directory. Undefined if nothing tells it.
+ * Returns the root of the repository with forward slashes and one at the end: as given, else that of a known CI system, else the common
+ * beginning of the absolute paths before a conventional directory. Undefined if it is unknown.
  */
 export function rootOf(given: string | undefined, files: Iterable<string>): string | undefined {
   const stated = given === undefined ? undefined : `${withoutTrailingSlashes(toSlashes(given.trim()))}/`;

@@ -23,7 +23,7 @@ export type Preset = (typeof PRESETS)[number];
 export const LIST_VARIABLE = "ASSAY_RERUN_LIST";
 
 export type RerunCases = {
-  /** As they are stored. */
+  /** The cases as stored. */
   only: readonly PlacedCase[];
   /** Absolute: where the command runs. */
   directory: string;
@@ -31,23 +31,23 @@ export type RerunCases = {
   exists: (path: string) => boolean;
 };
 
-/** Why a case, a text or a command does not allow what is tried. */
+/** The reason why a case, a text or a command cannot be used. */
 export class CannotSelect extends Error {}
 
 export function cannot(reason: string): never {
   throw new CannotSelect(reason);
 }
 
-/** For the log of the task, which may be a terminal. */
+/** Quotes a text for the log of the task, which may be a terminal. */
 export const quote = (text: string) =>
   JSON.stringify((text.length > 100 ? `${text.slice(0, 100)}…` : text).replace(/[\x7f-\x9f\u2028\u2029]/g, " "));
 
-/** Words to add to a command, each quoted as far as it must be, and what they ask for beside that. */
+/** Words to add to a command, quoted if necessary, and further requirements. */
 export type Selection = { args: string[]; list?: string; note?: string };
 
 export type Cases = {
   only: readonly PlacedCase[];
-  /** Relative to the directory, each of them once. Fails with the first that is not there. */
+  /** Returns the files relative to the directory, without duplicates. Fails with the first that does not exist. */
   files: () => string[];
   /** Such a file as the tool finds it from the directory; undefined where there is none. */
   locate: (file: string) => string | undefined;
@@ -70,7 +70,7 @@ export function toCases({ only, directory, exists }: RerunCases): Cases {
 /** A file is never taken for an option. */
 export const toFileWord = (file: string): string => quoted(toPathWord(file));
 
-/** Nothing can be put before a name that would be taken for an option, or for a file of arguments. */
+/** Refuses a name that would be taken for an option or for a file of arguments, because no prefix can prevent that. */
 export function toNameWord(name: string): string {
   if (/^[-@]/.test(name)) cannot(`the name ${quote(name)} would be taken for an option`);
   return quoted(name);

@@ -20,11 +20,11 @@ import { TITLES, VAGUE, flatten, either, anchored, titles } from "./rerun_patter
 import { TEST_TOOLS } from "./rerun_tools.ts";
 import { toInsertion } from "./rerun_insertion.ts";
 
-/** In a template, beside the names of presets, which stand for the words that these would add. */
+/** Placeholders of a template, besides the names of presets, which stand for the words that the presets would add. */
 export const PLACEHOLDERS = ["files", "names", "pattern", "namePattern", "list"] as const;
 type Placeholder = (typeof PLACEHOLDERS)[number];
 
-/** What becomes several words, and so cannot be a part of one. */
+/** Placeholders for several words, which cannot be part of a word. */
 const SEVERAL: readonly string[] = ["files", "names", ...PRESETS];
 
 export type RerunInput = RerunCases & {
@@ -35,8 +35,8 @@ export type RerunInput = RerunCases & {
 };
 
 /**
- * A command for the shell that runs the cases, and maybe more: `note` says when it is all of their files. A `list` is
- * to be written into a file, whose path the command finds in ASSAY_RERUN_LIST. Or why only the whole task can run.
+ * A command for the shell that runs the cases, and possibly more: `note` says if all tests of their files run. A `list` must be written to
+ * a file, whose path the command finds in ASSAY_RERUN_LIST. Or the reason why only the whole task can run.
  */
 export type RerunCommand =
   { whole: false; command: string; list: string | null; note: string | null } | { whole: true; reason: string };
@@ -99,7 +99,7 @@ function withoutSplit(command: string): string {
   return match && match[1] === match[2] ? command.slice(match[0].length) : command;
 }
 
-/** The first that fits; what comes later runs more. */
+/** Returns the first selection that fits; later ones run more tests. */
 function fromPreset(preset: Preset, given: RerunInput): RerunCommand {
   const rerun = { ...given, command: withoutSplit(given.command) };
   const add = toInsertion(preset, rerun.command);

@@ -15,7 +15,7 @@ const ASSIGNMENT = /^[A-Za-z_]\w*=/;
 
 const nameOf = (word: Word | undefined) => word?.text?.replace(/^.*\//, "").replace(/\.(?:[cm]?js|cmd|exe)$/, "") ?? "";
 
-/** How the words of a preset come into the command of a task. Fails where they cannot. */
+/** Returns a function that inserts the words of a preset into the command of a task. Fails if this is impossible. */
 export function toInsertion(preset: Preset, command: string): (args: string) => string {
   const tool = TEST_TOOLS[preset];
   const { commands: all, problem } = scanShell(command);
@@ -41,12 +41,12 @@ export function toInsertion(preset: Preset, command: string): (args: string) => 
   if (elsewhere) cannot(`the command of the task runs in another folder by ${elsewhere.text}`);
   const rest = words.slice(after);
   const split = rest.findIndex(({ text }) => text === "--" || (preset === "go" && /^--?args$/.test(text ?? "")));
-  // gotestsum hands on what comes after "--", and npm does; everything else takes it for no option.
+  // gotestsum and npm pass on what follows "--"; other tools end their options there.
   const isHandedOn = nameOf(words[after - 1]) === "gotestsum" || (isScript && nameOf(words[0]) === "npm");
   const own = isHandedOn ? (split === -1 ? [] : rest.slice(split + 1)) : split === -1 ? rest : rest.slice(0, split);
   const stripped = tool.strip ? tool.strip(own) : [];
   const dashes = isHandedOn && split === -1 ? " --" : "";
-  // Before the options of the command, of which the last may want a value; "go -C" wants to be the first.
+  // Inserted before the options of the command, because the last one may need a value; "go -C" must be the first.
   const last = preset === "go" ? own.at(-1) : undefined;
   const before = last ?? (isHandedOn ? rest[split === -1 ? rest.length - 1 : split] : undefined) ?? words[after - 1]!;
   return (args) => {
@@ -54,7 +54,7 @@ export function toInsertion(preset: Preset, command: string): (args: string) => 
       { start: before.end, end: before.end, text: `${dashes} ${args}` },
       ...stripped.map(({ start, end }) => ({ start: startOfGap(command, start), end, text: "" })),
     ];
-    // From the end, so that places stay where they are; what is added comes after a word that goes.
+    // Edits from the end, so that offsets stay valid; an insertion comes after a removed word.
     let text = command;
     for (const edit of edits.sort((a, b) => b.end - a.end || b.start - a.start))
       text = text.slice(0, edit.start) + edit.text + text.slice(edit.end);
@@ -64,7 +64,7 @@ export function toInsertion(preset: Preset, command: string): (args: string) => 
 
 const startOfGap = (text: string, end: number): number => text.slice(0, end).trimEnd().length;
 
-/** Without what may come before any command. */
+/** Removes the words that may precede any command. */
 function withoutPrefix(words: Word[]): Word[] {
   const first = words.findIndex(({ text }) => text === null || !(ASSIGNMENT.test(text) || KEYWORDS.test(text)));
   return first === -1 ? [] : words.slice(first);
@@ -79,7 +79,7 @@ function findTool(words: Word[], { name, verb, mode }: TestTool): number | undef
       const next = words.findIndex(({ text }, index) => index > at && !text?.startsWith("-"));
       if (words[next]?.text === verb) return next + 1;
     }
-    // npm takes options for its own, unless they come after "--".
+    // npm takes options as its own unless they follow "--".
     const isNpm = nameOf(words[0]) === "npm" && !words.slice(0, at + 1).some(({ text }) => text === "--");
     if (at === 0 ? !WRAPPERS.test(called) : INSTALLS.test(called)) return undefined;
     if (isNpm && name.test(nameOf(words[at + 1]))) return undefined;
@@ -87,7 +87,7 @@ function findTool(words: Word[], { name, verb, mode }: TestTool): number | undef
   return undefined;
 }
 
-/** A script of package.json: "npm test", "yarn e2e". The one that is called a test, where there are several. */
+/** Finds a script of package.json: "npm test", "yarn e2e". If there are several, the one named like a test. */
 function findScript(commands: Word[][]): { words: Word[]; after: number } | undefined {
   const scripts = commands.flatMap((words) => {
     const [manager, verb, name] = words.map(({ text }) => text ?? "");

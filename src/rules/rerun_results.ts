@@ -1,4 +1,4 @@
-/** Puts the results of a rerun over those of its build: a rerun replaces only what it repeats. */
+/** Combines the results of a rerun with those of its build: a rerun replaces only what it repeats. */
 
 type Counts = { passed: number; failed: number; skipped: number };
 

@@ -1,4 +1,4 @@
-/** How each test tool is told which tests to run, and where in its command. */
+/** Builds the arguments that make each test tool run only some tests, and finds their position in its command. */
 
 import { isPlainName } from "./drawn_name.ts";
 import type { PlacedCase } from "./identity.ts";
@@ -20,7 +20,7 @@ import {
 
 const ALL_OF_FILES = "All tests of the files run: the names of those that failed are too long for a command";
 
-/** With files where all are known; the pattern alone finds the tests as well, and loads every file. */
+/** Adds files if all are known; the pattern alone also finds the tests, but loads every file. */
 function* byPattern(
   cases: Cases,
   style: Style,
@@ -34,14 +34,14 @@ function* byPattern(
 }
 
 export type TestTool = {
-  /** The word that is the tool, and the one that has to come after it. */
+  /** The name of the tool, and the word that must follow it. */
   name: RegExp;
   verb?: string;
   /** A word that may come after it, without which it watches the files. */
   mode?: RegExp;
-  /** Options of a command that would select something else, or a part of what is selected. */
+  /** Options of a command that conflict with the selection. */
   conflict: RegExp;
-  /** Takes what is there already as paths or packages out of the words after the tool; fails where it cannot tell. */
+  /** Returns the paths or packages among the words after the tool, which are removed; fails if it cannot recognise them. */
   strip?: (words: Word[]) => Word[];
   select: (cases: Cases, command: string) => Iterable<Selection>;
 };
@@ -82,7 +82,7 @@ export const TEST_TOOLS: Record<Preset, TestTool> = {
       byPattern(
         cases,
         TITLES,
-        // Without "./" it is any file with that in its path.
+        // Without "./" the argument matches any file with that text in its path.
         (files) => files.map((file) => quoted(`./${file}`)),
         (pattern) => ["-t", pattern],
       ),
@@ -137,7 +137,7 @@ export const TEST_TOOLS: Record<Preset, TestTool> = {
   },
 };
 
-/** Its titles begin with the project and the file, and end with tags: one pattern for everything, and every version. */
+/** Titles begin with the project and the file, and end with tags: one pattern serves all cases and versions. */
 function* selectPlaywright(cases: Cases): Generator<Selection> {
   const { gap } = ARROWS;
   const patterns = cases.only.flatMap((one) => {
@@ -146,31 +146,31 @@ function* selectPlaywright(cases: Cases): Generator<Selection> {
     const file = escape(one.file);
     const [first = "", ...rest] = one.suite.split(" > ");
     const inProject = titlePattern({ ...one, suite: rest.join(" > ") }, ARROWS);
-    // The first suite is the project where there are several.
+    // If there are several projects, the first suite is the project.
     return [
       `(?:.*\\s)?${file}${gap}${title}`,
       ...(first === "" ? [] : [`${flatten(first, ARROWS)}${gap}${file}${gap}${inProject}`]),
     ];
   });
   const pattern = `^(?:${[...new Set(patterns)].join("|")})\\s*(?:@.*)?$`;
-  // Files are patterns as well, and relative to where its settings have the tests.
+  // Files are patterns as well, relative to the test directory in its settings.
   const files = [...new Set(cases.only.map(({ file }) => file))];
   const words = files.includes(null) ? [] : files.map((file) => quoted(`(?:^|/)${escape(file!)}$`));
   yield { args: ["--grep", quoted(pattern), ...words] };
   if (words.length > 0) yield { args: words, note: ALL_OF_FILES };
 }
 
-/** As words where they are few, which every version takes; in a file since pytest 8.2. */
+/** Passes few nodes as words, which every version accepts, and many in a file, which needs pytest 8.2. */
 function* selectPytest(cases: Cases): Generator<Selection> {
   const nodes = [...new Set(cases.only.map((one) => toNode(one, cases)))];
-  // In a file each line is an argument, and Python knows many ends of lines.
+  // In a file each line is an argument, and Python recognises many line ends.
   const odd = nodes.find((node) => /[\p{Cc}\u2028\u2029]/u.test(node));
   if (odd !== undefined) cannot(`${quote(odd)} has characters that pytest cannot be given`);
   yield { args: nodes.map(quoted) };
   yield { args: [`"@$${LIST_VARIABLE}"`], list: `${nodes.join("\n")}\n` };
 }
 
-/** Each part is looked up as a file. */
+/** Maximum depth of a module, because each part is looked up as a file. */
 const MAX_MODULE_DEPTH = 50;
 
 /** pytest's JUnit XML has the module and the classes in one dotted name, where there are no classes in the file's name. */
@@ -193,13 +193,13 @@ function toNode({ suite, name, file }: PlacedCase, { locate }: Cases): string {
   return cannot(`there is no file for the module ${quote(suite)}`);
 }
 
-/** What XML cannot hold is told as "#x1B" and so on: then all parameters of the test are run. */
+/** Characters that XML cannot contain are written as "#x1B": then all parameters of the test are run. */
 function toPytestName(name: string): string {
   const isWhole = !isCut(name) && !isPlainName(name) && !/#x[0-9A-F]{2,4}|[\n\ufffd]/.test(name);
   return isWhole ? name : name.replace(/\[[\s\S]*$/, "");
 }
 
-/** An example of a shared group is told with the file of the group, which cannot be run. */
+/** An example of a shared group is reported with the file of the group, which cannot be run. */
 function* selectRspec(cases: Cases): Generator<Selection> {
   const isRunnable = cases.only.every(({ file }) => file !== null && file.endsWith("_spec.rb"));
   const files = isRunnable ? cases.files().map(toFileWord) : [];
@@ -207,7 +207,7 @@ function* selectRspec(cases: Cases): Generator<Selection> {
   if (files.length > 0) yield { args: files, note: ALL_OF_FILES };
 }
 
-/** A subtest is run by its whole test: what it is called is not always what it can be selected by. */
+/** Runs a subtest by its whole test, because its name cannot always be selected. */
 function* selectGo(cases: Cases): Generator<Selection> {
   const tests = cases.only.map(({ name }) => name.split("/")[0]!);
   const odd = tests.find((name) => !/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name));
@@ -268,7 +268,7 @@ function* selectDotnet(cases: Cases): Generator<Selection> {
 
 type Options = { alone: RegExp; withValue: RegExp };
 
-/** What is no option, and no value of one. Fails where an option is not known that a word comes after. */
+/** Returns the words that are neither options nor their values. Fails if an unknown option is followed by a word. */
 function withoutPositionals(words: Word[], { alone, withValue }: Options): Word[] {
   const positionals: Word[] = [];
   for (let at = 0; at < words.length; at++) {

@@ -1,4 +1,4 @@
-/** What may be deleted for its age. A deletion of more than a day's worth is announced, and begins a day later. */
+/** Determines the data that may be deleted for its age. A deletion of more than a day's worth is announced, and begins a day later. */
 
 export const AGED_KINDS = ["results", "attachments", "executions"] as const;
 export type AgedKind = (typeof AGED_KINDS)[number];
@@ -34,8 +34,8 @@ export type PlannedDeletionRow = PlannedDeletion & {
 export const ANNOUNCED_MS = 86_400_000;
 
 /**
- * The first round after a day without a round finds more than a day's worth as well, and waits: a server cannot know whether its
- * setting or the time was different before.
+ * The first round after a day without rounds also finds more than a day's worth, and waits: a server cannot know whether its setting or the
+ * time was different before.
  */
 export function decideDeletion(
   { days, hasMore }: { days: number; hasMore: boolean },

@@ -1,4 +1,4 @@
-/** What its attempts and counts make of a run: whether all of it is in, its verdict, whether it is an outage. */
+/** Derives completeness, verdict and outage of a run from its attempts and counts. */
 
 /** The shard number of an upload that is not one of several. */
 export const WHOLE = 0;
@@ -16,7 +16,7 @@ export type RunAttempt = {
   failedCases: number;
 };
 
-/** How many of the failed ones that uploads count beside their cases are further rows of a case that failed. */
+/** Returns how many of the failures that uploads count besides their cases are further rows of a case that failed. */
 export const furtherRows = (attempts: readonly Pick<RunAttempt, "failed" | "failedCases">[]): number =>
   attempts.reduce((sum, { failed, failedCases }) => sum + (failed < failedCases ? failed : 0), 0);
 
@@ -28,7 +28,7 @@ export function nextNumber(attempts: readonly Pick<RunAttempt, "shard" | "number
   return Math.max(0, ...before.map(({ number }) => number)) + 1;
 }
 
-/** What counts beside the cases: the last attempt of every shard, and of the whole run where that came later. */
+/** Returns the attempts whose own counts apply: the last one of each shard, and of the whole run if it is later. */
 export function latestAttempts<A extends Pick<RunAttempt, "shard" | "number">>(attempts: readonly A[]): A[] {
   const latest = new Map<number, A>();
   for (const attempt of attempts.toSorted((a, b) => a.number - b.number)) latest.set(attempt.shard, attempt);
@@ -45,18 +45,20 @@ export function isComplete(attempts: readonly Pick<RunAttempt, "shard">[], shard
 }
 
 const MIN_FAILED = 10;
-const SHARE = 0.8;
+const OUTAGE_SHARE = 0.8;
 
-/** After an outage so many failures still are of it: half of the services being up again makes nobody's change wrong. */
-const SHARE_AFTER = 0.2;
+/**
+ * The share of failures from which a run after an outage still belongs to it: if half of the services are up again, no change is to blame.
+ */
+const SHARE_AFTER_OUTAGE = 0.2;
 
-/** A run that says more about its surroundings: at least ten cases failed, and more than four in five of those that ran. */
+/** Whether a run says more about its environment: at least ten cases failed, and more than four in five of those that ran. */
 export const isOutageRun = ({ passed, failed }: Pick<Counts, "passed" | "failed">, wasOutage = false): boolean =>
-  failed >= MIN_FAILED && failed > (wasOutage ? SHARE_AFTER : SHARE) * (passed + failed);
+  failed >= MIN_FAILED && failed > (wasOutage ? SHARE_AFTER_OUTAGE : OUTAGE_SHARE) * (passed + failed);
 
-/** Four in five of its tests failed, and they are too few to tell an outage by themselves: the whole execution may be one. */
+/** Whether four in five tests failed, but too few for an outage of their own: they may be part of an outage of the execution. */
 export const mayBeOutage = ({ passed, failed }: Pick<Counts, "passed" | "failed">): boolean =>
-  failed > 0 && failed < MIN_FAILED && failed > SHARE * (passed + failed);
+  failed > 0 && failed < MIN_FAILED && failed > OUTAGE_SHARE * (passed + failed);
 
 /** Tells whether the complete runs of an execution are an outage together. Then those belong to it that `mayBeOutage` names. */
 export const isOutageTogether = (runs: readonly Pick<Counts, "passed" | "failed">[]): boolean => {
@@ -68,7 +70,7 @@ export type RunSoFar = {
   completedAt: string | null;
   status: string;
   outage: boolean;
-  /** It was one after an earlier attempt. */
+  /** Whether it was an outage after an earlier attempt. */
   wasOutage: boolean;
   /** Whether its results are counted in the health of its cases; null: it was not complete. */
   healthApplied: boolean | null;
@@ -81,13 +83,14 @@ export type RunOutcome = {
   status: "passed" | "failed" | "running" | "cancelled" | "timed_out" | "incomplete";
   outage: boolean;
   wasOutage: boolean;
-  /** Its results stay counted as they are: only what has changed is counted anew. */
+  /** Whether its results stay counted, so that only changes are counted again. */
   staysApplied: boolean;
 };
 
 /**
- * `counts` are of all results and of all attempts without cases, `others` those of the complete runs of the other tasks of the
- * execution. `shadowed` of the failed ones are no failures of their own. `notRerun` counts what failed in the build that a rerun repeats, and has no result in the rerun: it is still failed.
+ * `counts` are of all results and of all attempts without cases, `others` those of the complete runs of other tasks of the execution.
+ * `shadowed` failures are no failures of their own. `notRerun` counts cases that failed in the build that a rerun repeats, and have no
+ * result in the rerun: they still count as failed.
  */
 export function outcomeOf(
   run: RunSoFar,
@@ -98,12 +101,12 @@ export function outcomeOf(
 ): RunOutcome {
   const isIn = run.completedAt !== null || isComplete(attempts, shards);
   const isBroken = latestAttempts(attempts).some(({ partial }) => partial);
-  // The execution has ended: what has come since then is not all of it either.
+  // The execution has ended, so later reports do not make the run complete either.
   const isIncomplete = !isIn && (run.status === "incomplete" || run.status === "timed_out");
   const isRed = counts.failed - (counts.shadowed ?? 0) > counts.quarantined || (counts.notRerun ?? 0) > 0;
   const verdict = isRed || isBroken || isIncomplete ? "failed" : "passed";
   const ended = isIncomplete ? "incomplete" : run.status === "cancelled" ? run.status : "running";
-  // Once its results are counted it stays what it was, unless a retry shows that the outage is over.
+  // Once its results are counted the outcome stays, unless a retry shows that the outage has ended.
   const mayBe = isIn && (run.healthApplied !== true || run.outage);
   const isPart = mayBeOutage(counts) && isOutageTogether([...others, counts]);
   const outage = mayBe && (isOutageRun(counts, run.wasOutage) || isPart);

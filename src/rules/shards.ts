@@ -1,8 +1,8 @@
-/** Which of its announced shards a run has. */
+/** Determines which announced shards a run has. */
 
 /**
- * Ascending; between them they are all that is announced. `named` are the shards that uploads have named, in any order. A
- * run that is in misses none: a report of the whole is as good.
+ * Returns shards in ascending order, arrived and missing ones. `named` are the shards that uploads have named, in any order. A complete run
+ * misses none, because a report of the whole task replaces them.
  */
 export function shardsOf(
   { shards, completedAt }: { shards: number; completedAt: string | null },

@@ -1,4 +1,4 @@
-/** As much of the shell's grammar as it takes to add words to a command, and to put values where they are one. */
+/** Parses the part of the shell's grammar needed to add words to a command, and to insert values as words. */
 
 /** A value as one word, whatever is in it. */
 export const quoted = (value: string): string => `'${value.replaceAll("'", "'\\''")}'`;
@@ -11,11 +11,11 @@ type ShellScan = {
   commands: Word[][];
   /** Whether the character there is outside of quotes, comments and expansions. */
   isPlain: (at: number) => boolean;
-  /** What keeps it from being understood: "it has …"; null when nothing does. */
+  /** Why the text cannot be understood: "it has …"; null if it can. */
   problem: string | null;
 };
 
-/** Substitutions may be in each other, but nobody writes so many. */
+/** Maximum depth of nested substitutions. */
 const MAX_DEPTH = 20;
 
 export function scanShell(text: string): ShellScan {
@@ -40,7 +40,7 @@ export function scanShell(text: string): ShellScan {
     commands.push([]);
   };
   let at = 0;
-  /** Passes over what ends there, which cannot be told when it does not end. */
+  /** Skips to the end of a construct; a construct without an end is a problem. */
   const skip = (end: number, piece: (inside: string) => string | null) => {
     if (end === -1) {
       problem ??= "it has an opening quotation mark or bracket without the closing one";
@@ -102,7 +102,7 @@ const unescape = (inside: string) =>
     .replace(/\\\n/g, "")
     .replace(/\\([\\"])/g, "$1");
 
-/** Of the closing one, from the opening one; -1 where there is none. */
+/** Returns the index of the closing quote for the opening quote at `start`; -1 if there is none. */
 function endOfDouble(text: string, start: number, depth: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const char = text[at]!;

@@ -1,6 +1,6 @@
 /** Whether a test case or a task took longer than usual: the one definition. Durations are in milliseconds. */
 
-/** A duration must exceed this to be slower than usual: nobody waits for less. */
+/** Minimum duration of a slow result; shorter ones do not matter to people. */
 export const SLOW_MS = 1_000;
 /**
  * A slowdown is recognised by the first of these signs: `slow` of the last `of` durations of the branch, the newest among them, are at
@@ -18,12 +18,9 @@ export const LEAST_FACTOR = Math.min(...SIGNS.map(({ factor }) => factor));
 export const MAX_RECENT = Math.max(...SIGNS.map(({ of }) => of)) - 1;
 /** The number of last passes on the default branch that a duration is compared with. */
 const MAX_HISTORY = 100;
-/** With fewer passes it is not known what is usual. */
+/** Minimum number of passes for a usual duration. */
 const MIN_HISTORY = 10;
-/**
- * Durations of test cases are stored from this one on: a case that takes `SLOW_MS` is longer than all others by the largest
- * factor of `SIGNS`.
- */
+/** Minimum stored duration of test cases: a case that takes `SLOW_MS` exceeds all shorter ones by the largest factor of `SIGNS`. */
 export const TRACKED_MS = SLOW_MS / 5;
 /** The slowness of a run is known from at least this many test cases. */
 const MIN_COMPARED = 10;
@@ -38,7 +35,7 @@ const medianOf = (values: readonly number[]): number => quantileOf(ascending(val
 export const usualOf = (history: readonly number[]): number | undefined =>
   history.length < MIN_HISTORY ? undefined : Math.round(medianOf(history));
 
-/** What a duration that is slower than usual is compared with. */
+/** The usual durations that a slower one is compared with. */
 export type Slower = {
   /** The median. */
   usualMs: number;
@@ -78,7 +75,7 @@ export function findSlower({ durationMs, history, recent }: ComparedDuration, sl
 
 export type ComparedWithUsual = { durationMs: number; usualMs: number };
 
-/** How many times longer than usual the test cases of a run took, by the median; 1 if too few of them are known. */
+/** Returns the median factor by which the test cases of a run took longer than usual; 1 if too few of them are known. */
 export const slownessOf = (cases: readonly ComparedWithUsual[]): number =>
   cases.length < MIN_COMPARED ? 1 : medianOf(cases.map(({ durationMs, usualMs }) => durationMs / Math.max(1, usualMs)));
 
@@ -87,8 +84,8 @@ export const addPass = (history: readonly number[], durationMs: number, slowness
   [...history, Math.round(durationMs / Math.max(1, slowness))].slice(-MAX_HISTORY);
 
 /**
- * The history of a test case whose passes on the default branch were all below `TRACKED_MS`: of those, only the last results of
- * all branches are known.
+ * Returns the history of a test case whose passes on the default branch were all below `TRACKED_MS`: only the last results of all branches
+ * are known.
  */
 export const untrackedHistory = (recentMs: readonly number[], mainRuns: number): number[] =>
   mainRuns === 0 ? [] : recentMs.slice(-mainRuns).map((ms) => Math.min(ms, TRACKED_MS - 1));

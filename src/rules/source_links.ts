@@ -24,7 +24,7 @@ const HOSTS: readonly { run: RegExp; pullRequest: string; commit: string; compar
 
 const isHash = (commit: string | null) => /^[\da-f]{7,64}$/i.test(commit ?? "");
 
-/** Null for what is not known, and for a build whose address is not one of a code host. */
+/** Null for unknown links, and for a build whose address is not one of a code host. */
 export function sourceLinks({ buildUrl, pullRequest = null, commit, since = null }: Origin): SourceLinks {
   const none = { pullRequest: null, commit: null, comparison: null };
   if (buildUrl === null || !/^https?:\/\//i.test(buildUrl) || !URL.canParse(buildUrl)) return none;

@@ -1,6 +1,6 @@
 /** The project's own frames of a stack trace, whatever language wrote it: innermost first, without lines and columns. */
 
-/** `file` is the last two parts of its path, or the class where the trace tells no path; `function` may be "". */
+/** `file` is the last two segments of its path, or the class if the trace has no path; `function` may be "". */
 export type Frame = { file: string; function: string };
 
 type Dialect = { pattern: RegExp; toFrame: (match: RegExpExecArray) => Frame | null };
@@ -20,7 +20,7 @@ const shorten = (path: string): string =>
     .slice(-2)
     .join("/");
 
-/** Without what compilers and engines add: receivers, generics, numbers of lambdas. */
+/** Removes additions of compilers and engines: receivers, generics, numbers of lambdas. */
 const plainName = (name: string): string =>
   name
     .trim()
@@ -40,7 +40,7 @@ const ofClass = (name: string): Frame | null => {
   return { file: plainName(name.slice(0, at)), function: plainName(name.slice(at + 1)) };
 };
 
-/** The first that matches a line tells what it is. Each is bounded: lines come from outside. */
+/** The first pattern that matches a line decides. Each is bounded, because lines are untrusted. */
 const DIALECTS: Dialect[] = [
   // Java, Kotlin, Scala: at com.acme.Cart.add(Cart.java:12), at app//com.acme.Cart.add(Cart.java)
   {
@@ -126,7 +126,7 @@ export type StackLine = { text: string; kind: "own" | "foreign" | "text" };
 /** Frames of runtimes that name no file. */
 const RUNTIME = /^\s*at (?:.{1,200} \()?(?:<anonymous>|native\b|(?:node|bun|internal|deno|ext):)/;
 
-/** At most 200 lines. */
+/** Returns at most 200 lines. */
 export function readStack(stack: string): StackLine[] {
   return stack.split("\n", MAX_LINES).map((text): StackLine => {
     if (text.length > 2_000) return { text, kind: "text" };

@@ -1,10 +1,10 @@
 /** The id of a test case ends in its number, so that it is found by its number: an index of ids would cost as much. */
 
-const DIGITS = 8;
+const NUMBER_DIGITS = 8;
 
 /** `uuid` lends everything but its end. */
 export const toTestCaseId = (uuid: string, number: number): string =>
-  uuid.slice(0, -DIGITS) + number.toString(16).padStart(DIGITS, "0");
+  uuid.slice(0, -NUMBER_DIGITS) + number.toString(16).padStart(NUMBER_DIGITS, "0");
 
-/** Of any UUID; whether there is such a test case is for the whole id to tell. */
-export const numberOfTestCase = (id: string): number => Number.parseInt(id.slice(-DIGITS), 16) | 0;
+/** Returns the number in any UUID. Only the whole id identifies a test case. */
+export const numberOfTestCase = (id: string): number => Number.parseInt(id.slice(-NUMBER_DIGITS), 16) | 0;

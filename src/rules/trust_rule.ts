@@ -25,8 +25,8 @@ const shown = (value: string | undefined): string =>
 const named = (claims: Claims, name: string): string => `${name} ${shown(claimOf(claims, name))}`;
 
 /**
- * The claims that rules are compared with, for a message to the owner of the token: `repository_id "1", …`. It depends on the
- * token alone.
+ * Returns the claims that rules are compared with, for a message to the owner of the token: `repository_id "1", …`. It only depends on the
+ * token.
  */
 export function describeClaims(claims: Claims): string {
   const names =

@@ -1,4 +1,4 @@
-/** Where the results of untrusted executions are stored: apart from all others, so that the history of a test case has none. */
+/** Stores the results of untrusted executions apart from others, so that the history of a test case has none. */
 
 /** Test cases that only untrusted reports contain have numbers from here on. They are not part of the project's catalogue. */
 export const FIRST_UNTRUSTED_NUMBER = 2 ** 30;

@@ -4,7 +4,7 @@ import type { LoggedUpload } from "../schema/uploads.ts";
 
 type Advice = { pattern: RegExp; text: string };
 
-/** In the order in which they are tried. */
+/** Advice in the order in which it is tried. */
 const REFUSED: readonly Advice[] = [
   {
     pattern: /^Rate limit exceeded/,

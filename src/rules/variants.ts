@@ -28,7 +28,7 @@ export function readVariant(name: string): Variant {
   return isVariant ? { task, tags } : { task: name, tags: [] };
 }
 
-/** Whether a task is one of those that were named, or a variant of one. */
+/** Whether a task is among the named ones, or a variant of one. */
 export const isTaskAmong = (slug: string, named: readonly string[]): boolean =>
   named.includes(slug) || named.includes(readVariant(slug).task);
 

@@ -1,4 +1,4 @@
-/** When a verification has its answer, and how many more runs it begins. */
+/** Decides when a verification has its answer, and how many more runs it begins. */
 
 import type { VerificationStatus } from "../schema/verifications.ts";
 
@@ -21,14 +21,14 @@ const FLAKY_FAILURES = 3;
 const BROKEN_FAILURES = 5;
 /** A commit that cannot be built so often has no results. */
 const MAX_NO_BUILD = 2;
-/** From this number of runs without a result on, more runs must have one. */
+/** A verification is inconclusive if at least this number of runs, and no fewer than have a result, have none. */
 const MAX_NO_RESULT = 5;
 
 const MAX_OPEN_PROBES = 32;
 
 /**
- * One failure already shows that the test does not always pass, so only the status "passed" needs all runs. The verification then
- * goes on until it can tell a flaky test from a broken one, but not beyond the number of runs.
+ * One failure already shows that the test does not always pass, so only the status "passed" needs all runs. After a failure the
+ * verification continues until it can distinguish a flaky test from a broken one, but not beyond the number of runs.
  */
 export function decideVerification(
   runs: number,
@@ -42,7 +42,7 @@ export function decideVerification(
 }
 
 /**
- * The number of probes to create now: as many wait as could begin at once and as run, so that no runner is idle until the next
+ * Returns the number of probes to create now: as many as could begin at once, and as many as run, so that no runner is idle until the next
  * decision. One waits if there is no free runner.
  */
 export function countWantedProbes(

@@ -21,19 +21,22 @@ export async function askServerForPlan(
   return answer ?? (stop.aborted ? undefined : "no answer");
 }
 
-/** The next files of the shard, whose files before these have been run. */
-export async function askServerForBatch(
+/** The plan of the shard, for the files that the task has; or its next files, when its files before these have been run. */
+export async function askServerForFiles(
   line: ServerConnection,
   lease: RunnerLease,
   stop: AbortSignal,
+  kind: "plan" | "batch",
   files: readonly string[],
 ): Promise<ServerAnswer | undefined> {
-  const { index, of } = shardOf(lease);
+  const shard = shardOf(lease);
+  const { execution, taskSlug, id: holder } = lease;
+  const ofBatch = { shard: `${shard.index}/${shard.of}`, holder, files };
   const asking = {
     method: "POST" as const,
-    path: batchesPath(lease.execution.id, lease.taskSlug),
+    path: kind === "plan" ? planPath(execution.id, taskSlug, shard) : batchesPath(execution.id, taskSlug),
     headers: { "Content-Type": "application/json", "Idempotency-Key": crypto.randomUUID() },
-    body: JSON.stringify({ shard: `${index}/${of}`, holder: lease.id, files }),
+    body: JSON.stringify(kind === "plan" ? { holder, files } : ofBatch),
   };
   return await keepAsking(line, asking, () => stop.aborted);
 }

@@ -70,7 +70,7 @@ export async function deliver(
     return await fail((error as Error).message, end.exitCode, false);
   }
   const { exitCode } = end;
-  const { commit, problem } = end.kind === "report" ? end : {};
+  const { problem } = end.kind === "report" ? end : {};
   const root = findRepositoryRoot(directory);
   const query = new URLSearchParams({
     ...{ lease_id: delivery.leaseId, ...delivery.machine },
@@ -79,7 +79,6 @@ export async function deliver(
     ...(root === undefined ? {} : { repository_root: root }),
     ...(config.attachments === "all" ? { attachments: "all" } : {}),
     ...(config.gate === undefined ? {} : { gate: config.gate }),
-    ...(commit === undefined ? {} : { commit }),
     ...(end.kind === "nothing" ? { allow_empty: "true" } : {}),
     ...(config.format === undefined ? {} : { format: config.format }),
   });

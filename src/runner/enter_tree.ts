@@ -7,6 +7,7 @@ import type { TaskConfig } from "./config.ts";
 import { GIT_ENVIRONMENT, GIT_OPTIONS, NoSuchCommitError, type RunGit } from "./git_clone.ts";
 import type { GitRun, RetryFetch } from "./git_fetch.ts";
 import type { RunnerLease } from "./protocol.ts";
+import type { SettleCommit } from "./tested_commit.ts";
 
 export type Run<Result = number> = (
   command: string,
@@ -18,39 +19,49 @@ export type Run<Result = number> = (
 /** Where the task runs, once that is known. */
 export type Place = { directory: string; tree?: Tree };
 
-export type Runs = { run: Run; runGit: Run<GitRun>; retryFetch: RetryFetch };
+/** `note` writes a line into the log of the task. */
+export type Runs = { run: Run; runGit: Run<GitRun>; retryFetch: RetryFetch; note: (text: string) => void };
 
-type Entering = { lease: RunnerLease; config: TaskConfig; checkout?: Checkout | undefined; stop: AbortSignal };
+type Entering = {
+  lease: RunnerLease;
+  config: TaskConfig;
+  checkout?: Checkout | undefined;
+  settleCommit: SettleCommit;
+  stop: AbortSignal;
+};
 /** "failure": what the execution asks for cannot be run by any runner. */
 type Problem =
   | { kind: "failure"; message: string; exitCode?: number; reason: "no_build" }
   | { kind: "infrastructure"; message: string; exitCode?: number };
 
 /** Runs git with the settings of a checkout; its commands are logged and ended with the task. */
-export const toRunGit = (runGit: Run<GitRun>, { lfs }: CheckoutConfig, stop: AbortSignal): RunGit => {
+export const toRunGit = (runGit: Run<GitRun>, { lfs }: Pick<CheckoutConfig, "lfs">, stop: AbortSignal): RunGit => {
   const settings = { ...GIT_ENVIRONMENT, ...(lfs ? {} : { GIT_LFS_SKIP_SMUDGE: "1" }) };
   return (args, directory) => runGit(["git", ...GIT_OPTIONS, ...args].map(quoted).join(" "), directory, stop, settings);
 };
 
-/** Checks the commit out, and prepares and builds it where that has not been done. Answers how the task ends where that fails. */
+/** Finds the commit if the execution names none, checks it out, and prepares and builds it where that has not been done. Answers how the task ends where that fails. */
 export async function enterTree(
-  { lease, config, checkout, stop }: Entering,
-  { run, runGit, retryFetch }: Runs,
+  { lease: { execution }, config, checkout, settleCommit, stop }: Entering,
+  { run, runGit, retryFetch, note }: Runs,
   place: Place,
   quote: (command: string) => string,
 ): Promise<Problem | undefined> {
   const { git } = config;
   if (!git || !checkout) return undefined;
   try {
-    const take = () => checkout.take(git, lease.execution, toRunGit(runGit, git, stop));
-    place.tree = await retryFetch(take, stop);
+    const ofGit = toRunGit(runGit, git, stop);
+    const { branch } = execution;
+    execution.commit ??= await settleCommit(await retryFetch(() => checkout.resolveBranch(git, branch, ofGit), stop));
+    place.tree = await retryFetch(() => checkout.take(git, execution, ofGit), stop);
   } catch (error) {
     const message = `Cannot check out: ${(error as Error).message}`;
     return error instanceof NoSuchCommitError
       ? { kind: "failure", message, reason: "no_build" }
       : { kind: "infrastructure", message };
   }
-  const { directory, isPrepared } = place.tree;
+  const { directory, isPrepared, notes } = place.tree;
+  for (const text of notes) note(text);
   place.directory = join(directory, config.workingDirectory);
   if (isPrepared) return undefined;
   for (const command of git.prepare) {

@@ -1,16 +1,16 @@
-/** Hands batches of files to `assay split --next` in a task, which has no key: the runner asks the server for it. */
+/** Answers `assay split` in a task, which has no key: the runner asks the server for the plan of the shard, or its next files. */
 
 import { join } from "node:path";
 import * as v from "valibot";
 import type { ServerAnswer } from "./protocol.ts";
 
-/** Names the socket, for `assay split --next`. */
+/** Names the socket, for `assay split`. */
 export const QUEUE_VARIABLE = "ASSAY_QUEUE";
 /** The maximum size of a request that the server accepts. */
 const MAX_BODY_BYTES = 1_048_576;
 
-/** Asks the server for the next files of the lease; `body` is the JSON of the task's request. Undefined: no answer. */
-export type AskBatch = (files: readonly string[]) => Promise<ServerAnswer | undefined>;
+/** Asks the server for the plan of the lease, or for its next files. Undefined: no answer. */
+export type AskFiles = (kind: "plan" | "batch", files: readonly string[]) => Promise<ServerAnswer | undefined>;
 
 const request = v.object({ files: v.array(v.string()) });
 const answered = v.object({ files: v.array(v.string()) });
@@ -24,7 +24,7 @@ export type RunnerFileQueue = {
 };
 
 /** `folder` is one that only the runner's user can enter. */
-export function serveFileQueue(folder: string, askBatch: AskBatch): RunnerFileQueue {
+export function serveFileQueue(folder: string, askFiles: AskFiles): RunnerFileQueue {
   const path = join(folder, "queue.sock");
   let [calls, given] = [0, 0];
   const fail = (status: number, message: string) => Response.json({ error: { code: "RUNNER", message } }, { status });
@@ -35,9 +35,10 @@ export function serveFileQueue(folder: string, askBatch: AskBatch): RunnerFileQu
     async fetch(asked) {
       const read = v.safeParse(request, await asked.json().catch(() => undefined));
       if (asked.method !== "POST" || !read.success) return fail(400, "expected a POST of { files }");
-      const answer = await askBatch(read.output.files);
+      const kind = new URL(asked.url).pathname === "/plan" ? "plan" : "batch";
+      const answer = await askFiles(kind, read.output.files);
       if (!answer) return fail(503, "the server does not respond");
-      if (answer.status < 300) {
+      if (answer.status < 300 && kind === "batch") {
         calls++;
         given += v.parse(answered, JSON.parse(answer.text)).files.length;
       }

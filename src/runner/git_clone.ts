@@ -1,4 +1,4 @@
-/** The runner's bare clone of one repository: finds the commit that an execution asks for, and adds work trees. */
+/** The runner's bare clone of one repository: finds the commit that an execution asks for, and holds its objects. */
 
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -33,14 +33,12 @@ export type GitClone = {
   open(address: string): Promise<void>;
   /** Returns the full hash of what is wanted, which is in the clone from then on. Throws NoSuchCommitError and GitFetchError. */
   resolve(wanted: Wanted, run: RunGit): Promise<string>;
-  /** Adds a work tree without its files. Git cannot add two trees at the same time. */
-  addTree(path: string, commit: string, run: RunGit): Promise<void>;
-  /** Call it after the folders of work trees were deleted. */
-  pruneTrees(): Promise<void>;
+  /** Keeps the commit of a work tree from the garbage collection of git; another call with the same name replaces it. */
+  protect(name: string, commit: string): Promise<void>;
   /** Runs git in the clone. */
   ask: AskGit;
-  /** Files and folders in a work tree that are neither in the commit nor ignored. */
-  listUntracked(path: string): Promise<string[]>;
+  /** The folder with the objects that all work trees share. */
+  gitDirectory(): Promise<string>;
 };
 
 /** `folder` holds the clone and its work trees. */
@@ -52,7 +50,13 @@ export function createGitClone(folder: string, host: Record<string, string | und
     ask(["rev-parse", "--verify", "--quiet", "--end-of-options", `${revision}^{commit}`]);
 
   async function fetchRefs(run: RunGit, refs: readonly string[]): Promise<GitRun> {
-    const options = ["--no-tags", "--force", "--quiet", ...(refs[0] === ALL_BRANCHES ? ["--prune"] : [])];
+    const options = [
+      "--no-tags",
+      "--force",
+      "--quiet",
+      "--update-shallow",
+      ...(refs[0] === ALL_BRANCHES ? ["--prune"] : []),
+    ];
     return await run(["fetch", ...options, "--end-of-options", "origin", ...refs], repository);
   }
 
@@ -97,16 +101,15 @@ export function createGitClone(folder: string, host: Record<string, string | und
           throw new Error(`Cannot create the clone in ${JSON.stringify(repository)}`);
       }
       await ask(["config", "remote.origin.url", address]);
-      await ask(["worktree", "prune"]);
     },
     async resolve({ commit, branch }, run) {
       if (branch !== null && (await ask(["check-ref-format", headOf(branch)])) === null)
         throw new NoSuchCommitError(`The execution names the branch ${show(branch)}, which is not a valid branch name`);
       return commit === null ? await resolveBranch(branch, run) : await resolveCommit(commit, branch, run);
     },
-    pruneTrees: async () => void (await ask(["worktree", "prune"])),
+    protect: async (name, commit) => void (await ask(["update-ref", `refs/assay/tree/${name}`, commit])),
     ask,
-    ...createTreeCommands(repository, ask),
+    gitDirectory: async () => repository,
   };
 }
 
@@ -125,18 +128,6 @@ export function createAskGit(repository: string, host: Record<string, string | u
     return exitCode === 0 ? output.trim() : null;
   };
 }
-
-/** The commands for work trees that every repository has. */
-export const createTreeCommands = (repository: string, ask: AskGit): Pick<GitClone, "addTree" | "listUntracked"> => ({
-  async addTree(path, commit, run) {
-    const args = ["worktree", "add", "--quiet", "--force", "--detach", "--no-checkout", path, commit];
-    if ((await run(args, repository)).exitCode !== 0) fail("git cannot create the work tree");
-  },
-  async listUntracked(path) {
-    const output = await ask(["ls-files", "--others", "--exclude-standard", "--directory"], path);
-    return (output ?? "").split("\n").filter(Boolean);
-  },
-});
 
 const headOf = (branch: string): string => `refs/heads/${branch}`;
 

@@ -74,6 +74,11 @@ export function collectOutput(mask: Mask, passOn: (bytes: Uint8Array) => void) {
   };
 }
 
+/** Git LFS says why first, and git only that it failed. */
+const OF_LFS = /^(Error downloading object|batch response): /;
+/** What git did not accept, and a program that git does not find. */
+const OTHER_REASON = /^( ! \[|git: )/;
+
 /** Returns the line of git's output that says why it failed, short and without credentials; empty if there is none. */
 export function gitReasonIn(output: string): string {
   const lines = output.split(/[\r\n]+/);
@@ -81,7 +86,11 @@ export function gitReasonIn(output: string): string {
   // The reason is then in the line before, which ssh prints.
   const isOfSsh = fatal > 0 && lines[fatal]!.startsWith("fatal: Could not read from remote repository");
   const line =
-    (fatal === -1 ? lines.find((line) => line.startsWith("error:")) : lines[isOfSsh ? fatal - 1 : fatal]) ?? "";
+    lines.find((line) => OF_LFS.test(line)) ??
+    (fatal === -1
+      ? (lines.find((line) => line.startsWith("error:")) ?? lines.findLast((line) => OTHER_REASON.test(line)))
+      : lines[isOfSsh ? fatal - 1 : fatal]) ??
+    "";
   // "unable to connect to HOST:" is continued in the next line.
   const whole = fatal !== -1 && line.endsWith(":") ? `${line} ${lines[fatal + 1] ?? ""}` : line;
   const text = hideCredentials(whole.replace(/\p{Cc}/gu, " ").trim());

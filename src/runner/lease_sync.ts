@@ -22,11 +22,16 @@ export const USUAL_SYNC_SECONDS = 20;
 /** How long an answer may take beyond the time that the server was asked to wait. */
 const ANSWER_SECONDS = 20;
 
+/** A server that does not respond learns later that the runner has ended. */
+const LEAVE_MS = 3_000;
+
 export type SyncOutcome = "news" | "nothing" | "no answer";
 
 export type LeaseSyncer = {
   /** Describes the runner as it is now. */
   makeBody(): SyncBody;
+  /** Says that the runner has ended, once, so that nobody waits for it. Does not throw. */
+  leave(): Promise<void>;
   /** Throws a RunnerError where the runner cannot go on. */
   send(body: SyncBody): Promise<SyncOutcome>;
   /** Whether there are leases that the server has not taken back yet. */
@@ -36,7 +41,6 @@ export type LeaseSyncer = {
 };
 
 export type LeaseSyncOptions = {
-  name: string;
   labels: readonly string[];
   tasks: ReadonlyMap<string, TaskConfig>;
   server: Server;
@@ -49,7 +53,7 @@ export type LeaseSyncOptions = {
 };
 
 export function createLeaseSync(options: LeaseSyncOptions): LeaseSyncer {
-  const { name, labels, tasks, server, line, log, held, lifecycle, take } = options;
+  const { labels, tasks, server, line, log, held, lifecycle, take } = options;
   const returned = new Set<string>();
   let hasBeenAnswered = false;
   let nextSeconds = USUAL_SYNC_SECONDS;
@@ -64,7 +68,6 @@ export function createLeaseSync(options: LeaseSyncOptions): LeaseSyncer {
     // Each task can start once: a second time it would be blocked by itself.
     const free = shortSeconds > 0 || lifecycle.isEnding() ? 0 : Math.min(held.capacity(), startable.length);
     return {
-      runner: name,
       labels,
       // From the slugs the server sees which tasks no runner can run. Without a free slot they are what it can run later.
       taskSlugs: free > 0 ? startable : [...tasks.keys()],
@@ -89,14 +92,13 @@ export function createLeaseSync(options: LeaseSyncOptions): LeaseSyncer {
     makeBody,
     hasReturns: () => returned.size > 0,
     nextSeconds: () => nextSeconds,
+    async leave() {
+      const body = { ...makeBody(), free: 0, waitSeconds: 0, stopping: true as const };
+      const leaving = line.ask({ ...asSync(body), timeoutMs: LEAVE_MS }).catch(() => {});
+      await Promise.race([leaving, Bun.sleep(LEAVE_MS)]);
+    },
     async send(body) {
-      const answer = await line.ask({
-        method: "POST",
-        path: "/leases",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify(body),
-        timeoutMs: (body.waitSeconds + ANSWER_SECONDS) * 1000,
-      });
+      const answer = await line.ask({ ...asSync(body), timeoutMs: (body.waitSeconds + ANSWER_SECONDS) * 1000 });
       if (!answer) return "no answer";
       const read = answer.status === 200 ? readSyncAnswer(answer.text) : undefined;
       if (!read) {
@@ -112,6 +114,13 @@ export function createLeaseSync(options: LeaseSyncOptions): LeaseSyncer {
     },
   };
 }
+
+const asSync = (body: SyncBody) => ({
+  method: "POST" as const,
+  path: "/leases",
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify(body),
+});
 
 /** Each lease gets an equal share of the room for logs; what one does not need is left to those after it. */
 function describeLeases(held: HeldLeases): SyncBody["held"] {

@@ -7,7 +7,7 @@ import type { RunnerRequest, Server, ServerAnswer } from "./protocol.ts";
 /** Asks the server with this key; undefined: with the one that the runner was started with. */
 export type AskWithKey = (asking: RunnerRequest, key: string | undefined) => Promise<ServerAnswer>;
 
-const registered = v.object({ key: v.string() });
+const registered = v.object({ key: v.string(), runner: v.string() });
 const REGISTER_TIMEOUT_MS = 30_000;
 
 /**
@@ -21,6 +21,8 @@ export function askWithOwnKey(
 ): Server {
   let ownKey: string | undefined;
   let registering: Promise<ServerAnswer | undefined> | undefined;
+  /** The server gives a name that no other runner has; this one keeps it. */
+  let name: string | undefined;
 
   /** Answers what the server said where it gave no key and may give one later. */
   async function register(): Promise<ServerAnswer | undefined> {
@@ -29,14 +31,14 @@ export function askWithOwnKey(
         method: "POST",
         path: "/runners",
         headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ runner: runner.name, version: runner.version }),
+        body: JSON.stringify({ runner: name ?? runner.name, version: runner.version, unique: name === undefined }),
         timeoutMs: REGISTER_TIMEOUT_MS,
       },
       undefined,
     );
     if (answer.status !== 201) return answer;
-    ownKey = v.parse(registered, JSON.parse(answer.text)).key;
-    log.info("The runner has obtained its own key");
+    ({ key: ownKey, runner: name } = v.parse(registered, JSON.parse(answer.text)));
+    log.info("The runner has obtained its own key", { name });
     return;
   }
 

@@ -39,13 +39,14 @@ export type SyncAnswer = v.InferOutput<typeof syncAnswer>;
 export type TaskLogPart = { offset: number; text: string };
 
 export type SyncBody = {
-  runner: string;
   labels: readonly string[];
   taskSlugs: readonly string[];
   probeSlugs: readonly string[];
   free: number;
   held: { id: string; log?: TaskLogPart }[];
   returned: string[];
+  /** It is the last one. */
+  stopping?: true;
   waitSeconds: number;
 };
 

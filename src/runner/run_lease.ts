@@ -1,7 +1,7 @@
 /** Runs the task of one lease, from the plan of its shard to the delivery of its report. */
 
 import type { Log } from "../log.ts";
-import { askServerForBatch, askServerForPlan } from "./ask_files.ts";
+import { askServerForFiles, askServerForPlan } from "./ask_files.ts";
 import type { Cgroups } from "./cgroups.ts";
 import type { Checkouts } from "./checkout.ts";
 import { deliver, type Delivered } from "./deliver.ts";
@@ -11,6 +11,7 @@ import { type ServerConnection, SERVER_PATIENCE_MS } from "./line.ts";
 import { fitLogPart, MAX_LOG_JSON_BYTES, MAX_LOG_PART_BYTES } from "./log_part.ts";
 import type { Server } from "./protocol.ts";
 import { runTask, type TaskOutcome } from "./task.ts";
+import { createSettleCommit } from "./tested_commit.ts";
 import { sendTaskAttachments } from "./task_attachments.ts";
 
 /** While a delivery takes less, no sync is sent: the next one then reports the end of the lease as well. */
@@ -75,11 +76,18 @@ async function runCommands(held: RunningLease, shared: LeaseRun): Promise<{ end:
     const message = "Cannot get the plan of the shard: the server does not respond";
     return { end: { kind: "infrastructure", message }, release };
   }
+  let checkout;
+  try {
+    checkout = shared.checkoutOf(config.git);
+  } catch (error) {
+    return { end: { kind: "infrastructure", message: `Cannot check out: ${(error as Error).message}` }, release };
+  }
   const end = await runTask({
     ...{ lease, config, plan, host, mask, graceMs, cgroups, hurry, onOutput },
-    askBatch: (files) => askServerForBatch(line, lease, stop.signal, files),
+    askFiles: (kind, files) => askServerForFiles(line, lease, stop.signal, kind, files),
     onNote: (note) => log.info("A rerun", { ...logFieldsOf(lease), note: mask.text(note) }),
-    checkout: shared.checkoutOf(config.git),
+    settleCommit: createSettleCommit(line, shared.server, lease, stop.signal),
+    checkout,
     onTree: (give) => void (release = give),
     stop: stop.signal,
   });

@@ -14,8 +14,6 @@ import type { RunnerLease, Server } from "./protocol.ts";
 import { type LeaseRun, runLease } from "./run_lease.ts";
 
 export type RunnerOptions = {
-  /** No two processes have the same. */
-  name: string;
   labels: readonly string[];
   /** From 1 to 64. */
   concurrency: number;
@@ -43,7 +41,7 @@ export type StartedRunner = {
 };
 
 export function startRunner(options: RunnerOptions): StartedRunner {
-  const { name, labels, once, tasks, host, machine, server, log, graceMs = GRACE_MS, cgroups } = options;
+  const { labels, once, tasks, host, machine, server, log, graceMs = GRACE_MS, cgroups } = options;
   const line = createLine(server, log);
   const held = createHeldLeases(tasks, once ? 1 : options.concurrency);
   const lifecycle = createLifecycle(once);
@@ -53,7 +51,7 @@ export function startRunner(options: RunnerOptions): StartedRunner {
     ...{ server, line, log, lifecycle, checkoutOf, host, machine, graceMs, cgroups },
     hurry: hurry.signal,
   };
-  const sync = createLeaseSync({ name, labels, tasks, server, line, log, held, lifecycle, take });
+  const sync = createLeaseSync({ labels, tasks, server, line, log, held, lifecycle, take });
   const runs = new Set<Promise<void>>();
   let allPassed = true;
 
@@ -97,6 +95,7 @@ export function startRunner(options: RunnerOptions): StartedRunner {
     await askForLeases({ line, held, lifecycle, sync, giveUp });
     await Promise.all(runs);
     lifecycle.throwFailure();
+    await sync.leave();
     return allPassed;
   }
 

@@ -1,24 +1,25 @@
 /** One lease at work: its commands, one after the other, and how it ended. */
 
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
-import { constants, tmpdir } from "node:os";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Cgroups } from "./cgroups.ts";
 import type { Checkout } from "./checkout.ts";
-import { enterTree, type Place, type Run, type Runs } from "./enter_tree.ts";
+import { enterTree, type Place, type Run, type Runs, toRunGit } from "./enter_tree.ts";
 import { requireDirectory, runTaskCommand } from "./command.ts";
 import type { TaskConfig } from "./config.ts";
 import { environmentOf, LEASE_VARIABLE } from "./environment.ts";
-import { type AskBatch, QUEUE_VARIABLE, serveFileQueue } from "./file_queue.ts";
+import { type AskFiles, QUEUE_VARIABLE, serveFileQueue } from "./file_queue.ts";
 import { collectOutput, createFetchRetry, type FetchRetries, type GitRun } from "./git_fetch.ts";
 import { startGuard } from "./processes.ts";
+import { type FreeSpace, troubleOf } from "./machine_trouble.ts";
 import { listLeaseRange, type ListingOutcome } from "./list_range.ts";
 import type { Mask } from "../secrets/mask.ts";
 import type { RunnerLease } from "./protocol.ts";
 import { listPaths, watchReports } from "./report_files.ts";
 import { commandOf } from "./task_command.ts";
 import { toLogNote } from "./task_log.ts";
-import { mismatchOf, readHead } from "./tested_commit.ts";
+import { mismatchOf, readBranchHead, readHead, type SettleCommit } from "./tested_commit.ts";
 
 /** Names the file with the plan of the shard, for `assay split`. */
 const PLAN_VARIABLE = "ASSAY_PLAN";
@@ -35,8 +36,9 @@ export type TaskOptions = {
   config: TaskConfig;
   /** The plan of a shard, as the server answered it. */
   plan?: string | undefined;
-  /** For a task that is split while it runs; undefined: it has no shards, and the server does not split it. */
-  askBatch?: AskBatch | undefined;
+  /** For `assay split` in the task; undefined: the server does not split it. */
+  askFiles?: AskFiles | undefined;
+  settleCommit: SettleCommit;
   /** The runner's environment. */
   host: Record<string, string | undefined>;
   onOutput: (bytes: Uint8Array) => void;
@@ -56,7 +58,7 @@ export type TaskOptions = {
   /** Gets what gives the work tree back, once nobody reads the report in it any more. */
   onTree?: (release: () => void) => void;
   /** How much may still be written where the path is; default: as the file system says. */
-  freeBytes?: (path: string) => number;
+  freeSpace?: (path: string) => FreeSpace;
   /** How often a failed fetch of the repository is tried again. */
   fetchRetries?: FetchRetries;
 };
@@ -77,8 +79,6 @@ export type TaskOutcome =
       /** Why it did not. */
       problem?: string;
       artifacts?: Artifacts;
-      /** The commit that was tested, where the execution names none. */
-      commit?: string;
     }
   /** There was no file for this shard to run, and so there is no report. */
   | { kind: "nothing"; exitCode: 0 }
@@ -113,24 +113,26 @@ const cannotRun = (error: unknown, taskSlug: string): TaskOutcome => ({
   message: `Cannot run the task ${JSON.stringify(taskSlug)}: ${(error as Error).message}`,
 });
 
-async function runIn(folder: string, options: TaskOptions): Promise<TaskOutcome> {
-  const { lease, config, plan, host, onOutput, hurry, graceMs } = options;
+async function runIn(folder: string, given: TaskOptions): Promise<TaskOutcome> {
+  // It gets the commit that is found for the branch.
+  const lease = { ...given.lease, execution: { ...given.lease.execution } };
+  const options = { ...given, lease };
+  const { config, plan, host, onOutput, hurry, graceMs } = options;
   const refused = refusedNames(lease, config);
   if (refused.length > 0) return { kind: "failure", message: tellRefused(refused, lease.taskSlug) };
   const mark = `${LEASE_VARIABLE}=${lease.id}`;
   const cgroup = options.cgroups?.create();
   const guard = startGuard(mark, host["PATH"], cgroup);
-  const environment = environmentOf(lease, host, config.pass);
-  if (plan !== undefined) {
-    environment[PLAN_VARIABLE] = join(folder, "plan.json");
-    writeFileSync(environment[PLAN_VARIABLE], plan);
-  }
-  const queue = options.askBatch && serveFileQueue(folder, options.askBatch);
-  if (queue) environment[QUEUE_VARIABLE] = queue.path;
+  const planPath = join(folder, "plan.json");
+  if (plan !== undefined) writeFileSync(planPath, plan);
+  const queue = options.askFiles && serveFileQueue(folder, options.askFiles);
+  const own = {
+    ...(plan === undefined ? {} : { [PLAN_VARIABLE]: planPath }),
+    ...(queue ? { [QUEUE_VARIABLE]: queue.path } : {}),
+  };
   const silence = watchSilence(config.silenceSeconds);
   let signal: string | undefined;
   const shared = {
-    environment,
     mark,
     guard,
     cgroup,
@@ -145,7 +147,9 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskOutcome>
   };
   const run: Run = (command, directory, stop, more) => {
     signal = undefined;
-    return runTaskCommand({ ...shared, directory, environment: { ...environment, ...more }, command, stop });
+    // The commit of the lease is found before the first command of the task.
+    const environment = { ...environmentOf(lease, host, config.pass), ...own, ...more };
+    return runTaskCommand({ ...shared, directory, environment, command, stop });
   };
   // Nothing of the execution: it must not say how git reaches the repository.
   const ofGit = environmentOf({ ...lease, variables: {} }, host, config.pass);
@@ -156,7 +160,7 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskOutcome>
     return { exitCode, output: end() };
   };
   const note = (text: string) => shared.onOutput(toLogNote(text));
-  const runs = { run, runGit, retryFetch: createFetchRetry(note, options.fetchRetries) };
+  const runs = { run, runGit, note, retryFetch: createFetchRetry(note, options.fetchRetries) };
   const place: Place = { directory: config.workingDirectory };
   const hasNoFiles = () => queue?.gaveNothing() === true;
   const end = await runAll(options, runs, place, { hasNoFiles, silence, endedBy: () => signal }, join(folder, "rerun"))
@@ -202,14 +206,19 @@ async function runAll(
   const timer = setTimeout(() => timeout.abort(), seconds * 1000);
   const { silence } = watch;
   const either = AbortSignal.any([stop, timeout.signal, silence.signal]);
-  /** Why the task ends now, whatever the command has said. */
-  const stopped = (): { kind: "failure"; message: string } | undefined => {
-    if (stop.aborted) return { kind: "failure", message: String(stop.reason) };
-    if (timeout.signal.aborted) return { kind: "failure", message: `Timed out after ${seconds} s` };
-    if (silence.signal.aborted)
-      return { kind: "failure", message: `The command printed nothing for ${config.silenceSeconds} s` };
+  const reasonOf = (): string | undefined => {
+    if (stop.aborted) return String(stop.reason);
+    if (timeout.signal.aborted) return `Timed out after ${seconds} s`;
+    if (silence.signal.aborted) return `The command printed nothing for ${config.silenceSeconds} s`;
     return undefined;
   };
+  /** Why the task ends now, whatever the command has said. */
+  const stopped = (): { kind: "failure"; message: string } | undefined => {
+    const message = reasonOf();
+    return message === undefined ? undefined : { kind: "failure", message };
+  };
+  const noteReason = () => runs.note(reasonOf() ?? "");
+  either.addEventListener("abort", noteReason);
   try {
     if (lease.commits) {
       const listed = await listLeaseRange({ ...options, stop: either }, runs);
@@ -218,6 +227,8 @@ async function runAll(
     const isOut = await enterTree({ ...options, stop: either }, runs, place, quote);
     if (isOut) return stopped() ?? isOut;
     config = { ...config, workingDirectory: place.directory };
+    const tested = { ...options, config, stop: either };
+    await findCommit(tested, runs, await readTestedHead(tested));
     for (const command of config.before) {
       const exitCode = await run(command, place.directory, either);
       const end = stopped();
@@ -228,9 +239,10 @@ async function runAll(
       }
     }
     requireDirectory(config.workingDirectory);
-    const asked = lease.execution.commit;
-    const head = config.comparesCommit ? await readHead(config.workingDirectory, options.host["PATH"]) : null;
-    const mismatch = mismatchOf(asked, head);
+    const head = await readTestedHead(tested);
+    await findCommit(tested, runs, head);
+    if (head !== null) lease.execution.commit ??= await options.settleCommit(head);
+    const mismatch = mismatchOf(lease.execution, head);
     if (mismatch !== null) return { kind: "infrastructure", message: mismatch };
     const look = watchReports(config.report, config.workingDirectory);
     const lookForArtifacts = watchReports(config.artifacts, config.workingDirectory);
@@ -241,7 +253,8 @@ async function runAll(
     const { fresh, stale } = look();
     const artifacts = lookForArtifacts().fresh;
     const left = artifacts.length > 0 ? { artifacts: { directory: place.directory, paths: artifacts } } : {};
-    const trouble = end || exitCode === 0 ? null : troubleOf({ ...options, config }, exitCode, fresh.length > 0);
+    const trouble =
+      end || exitCode === 0 ? null : troubleOf({ config, freeSpace: options.freeSpace }, exitCode, fresh.length > 0);
     const signal = watch.endedBy();
     if (trouble !== null)
       return { kind: "infrastructure", message: trouble, ...(signal === undefined ? { exitCode } : {}) };
@@ -251,7 +264,6 @@ async function runAll(
       return {
         ...{ kind: "report", paths: fresh, directory: place.directory },
         ...(problem === undefined ? { exitCode } : { problem }),
-        ...(asked === null && head !== null ? { commit: head } : {}),
         ...left,
       };
     if (end) return { ...end, ...left };
@@ -263,9 +275,29 @@ async function runAll(
     if (problem !== undefined) return { kind: "failure", message: `${problem}, ${why}`, ...left };
     return { kind: "failure", message: `The command ended with ${exitCode}, ${why}`, exitCode, ...left };
   } finally {
+    either.removeEventListener("abort", noteReason);
     clearTimeout(timer);
     silence.end();
   }
+}
+
+/** Returns the commit that is checked out where the task runs; null: none, or it does not matter. */
+const readTestedHead = async ({ config, host }: TaskOptions): Promise<string | null> =>
+  config.comparesCommit && existsSync(config.workingDirectory)
+    ? await readHead(config.workingDirectory, host["PATH"])
+    : null;
+
+/** For an execution that names a branch and no commit: the newest commit of the branch, once there is a checkout to ask. */
+async function findCommit(
+  { lease: { execution }, config, host, settleCommit, stop }: TaskOptions,
+  { runGit, retryFetch }: Runs,
+  head: string | null,
+): Promise<void> {
+  const { branch } = execution;
+  if (execution.commit !== null || branch === null || head === null) return;
+  const run = toRunGit(runGit, { lfs: true }, stop);
+  const read = () => readBranchHead(run, config.workingDirectory, host["PATH"], branch);
+  execution.commit = await settleCommit(await retryFetch(read, stop));
 }
 
 type Silence = { signal: AbortSignal; heard: () => void; end: () => void };
@@ -286,35 +318,4 @@ function watchSilence(seconds: number | undefined): Silence {
     heard: () => void (heardAt = performance.now()),
     end: () => clearTimeout(timer),
   };
-}
-
-/** Returns the reason if the machine made a command fail; null: the tests may be the cause. */
-function troubleOf(
-  { config, freeBytes = readFreeBytes }: TaskOptions,
-  exitCode: number,
-  hasReport: boolean,
-): string | null {
-  if (config.retryOn.includes(exitCode)) return `The command ended with ${exitCode}, which is listed in "retryOn"`;
-  const full = [config.workingDirectory, tmpdir()].find((path) => freeBytes(path) < FULL_BYTES);
-  if (full !== undefined) return `The command ended with ${exitCode}, and the disk of ${JSON.stringify(full)} is full`;
-  const signal = hasReport ? undefined : OUTSIDE_SIGNALS.get(exitCode);
-  return signal === undefined
-    ? null
-    : `The command was ended by ${signal} from outside of the runner, without a report; SIGKILL may mean that the machine is out of memory`;
-}
-
-/** 128 and the signal, as shells tell it; a program that crashes gets another signal. */
-const OUTSIDE_SIGNALS = new Map(
-  (["SIGHUP", "SIGKILL", "SIGTERM"] as const).map((signal) => [128 + constants.signals[signal], signal]),
-);
-/** A disk that has less is full. */
-const FULL_BYTES = 1_048_576;
-
-function readFreeBytes(path: string): number {
-  try {
-    const { bavail, bsize } = statfsSync(path);
-    return bavail * bsize;
-  } catch {
-    return Infinity;
-  }
 }

@@ -9,7 +9,7 @@ const someTests = v.strictObject({
   testCases: described(v.array(caseRef), "The first 10"),
 });
 
-/** Of a run, or of all runs of an execution. */
+/** Fields for a run, or for all runs of an execution. */
 export const notRun = {
   missing: described(
     someTests,

@@ -1,4 +1,4 @@
-/** Accounts of people: roles, what forms take, and what is shown of members, sessions and invitations. */
+/** Accounts of people: roles, inputs of forms, and fields of members, sessions and invitations. */
 
 import * as v from "valibot";
 import { isStorable, mayBeEmpty } from "./fields.ts";
@@ -8,12 +8,12 @@ export const ROLES = ["viewer", "member", "owner"] as const;
 export const role = v.picklist(ROLES, `expected "viewer", "member" or "owner"`);
 export type Role = v.InferOutput<typeof role>;
 
-/** Whether what `needed` may do is also for somebody who is `actual`. */
+/** Whether `actual` includes the rights of `needed`. */
 export const isAtLeast = (actual: Role, needed: Role): boolean => ROLES.indexOf(actual) >= ROLES.indexOf(needed);
 
 const EXPECTED_EMAIL = "expected an e-mail address";
 
-/** In the one spelling in which addresses are compared: lower case. */
+/** An address in the only spelling that is compared: lower case. */
 export const email = v.pipe(
   v.string(EXPECTED_EMAIL),
   v.transform((value) => value.trim().normalize("NFC").toLowerCase()),
@@ -44,7 +44,7 @@ export const newPassword = v.pipe(
   v.check((value) => new Set(value).size > 3, "expected a password of more than three different characters"),
 );
 
-/** One that is tried: whatever it is, it takes its turn and looks like any wrong one. */
+/** A password for signing in. Every one is verified, so that malformed passwords are answered like wrong ones. */
 export const triedPassword = v.pipe(
   v.string(EXPECTED_PASSWORD),
   v.transform((value) => value.normalize("NFKC")),
@@ -57,7 +57,7 @@ export type NewAccount = v.InferOutput<typeof newAccount>;
 export const newInvitation = v.strictObject({ role, email: mayBeEmpty(email) });
 export type NewInvitation = v.InferOutput<typeof newInvitation>;
 
-/** Where a request comes from, for the list of sessions. */
+/** The client of a request, for the list of sessions. */
 export type Client = { address: string; userAgent: string | null };
 
 export type Member = { accountId: string; email: string; name: string; role: Role; lastSeenAt: string | null };
@@ -72,7 +72,7 @@ export type Session = {
   address: string | null;
 };
 
-/** One that waits: everything but its link. */
+/** An open invitation, without its link. */
 export type Invitation = {
   id: string;
   role: Role;

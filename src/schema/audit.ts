@@ -1,11 +1,11 @@
-/** The audit log: who acted, and what can have been done. */
+/** The audit log: actors and possible actions. */
 
 /** `accountId` is null where no account acted; `name` is as it is called now. */
 export type Actor = { accountId: string | null; name: string };
 
-/** Whoever may use the machine's command line. */
+/** Anyone who may use the machine's command line. */
 export const COMMAND_LINE: Actor = { accountId: null, name: "command line" };
-/** What nobody asked for, such as the first start. */
+/** Actions that nobody requested, such as the first start. */
 export const SERVER: Actor = { accountId: null, name: "server" };
 
 const AUDIT_ACTIONS = [
@@ -65,7 +65,7 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 export type NewAuditEntry = {
   action: AuditAction;
-  /** What it was done to, as people call it. */
+  /** The name of the object, as people know it. */
   subject: string;
   /** Never a secret. */
   details?: Record<string, string | number | boolean | null | readonly string[]>;

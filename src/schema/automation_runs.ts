@@ -15,7 +15,7 @@ export const runStatus = v.pipe(
 );
 export type RunStatus = v.InferOutput<typeof runStatus>;
 
-/** Says what became of one action. */
+/** The result of one action. */
 const actionResult = v.strictObject({
   type: described(v.picklist(ACTION_TYPES), "The type of the action", "notify"),
   status: v.pipe(

@@ -23,7 +23,7 @@ export function nextTime(schedule: string, timezone: string, from: Date): Date |
 
 const isZone = (zone: string): boolean => {
   try {
-    // An offset such as +02:00 would be one as well, and knows no summer time.
+    // An offset such as +02:00 is accepted by the engine, but has no daylight saving time.
     return /^[A-Za-z]/.test(zone) && Boolean(new Intl.DateTimeFormat("en", { timeZone: zone }));
   } catch {
     return false;
@@ -90,7 +90,7 @@ export const conditions = v.strictObject({
     v.optional(
       v.pipe(
         someOf(text(200)),
-        // An empty list comes here as well.
+        // Empty lists also arrive here.
         v.check(
           ([first]) => !first?.startsWith("!"),
           "expected a pattern that includes branches before the first one that excludes",
@@ -123,7 +123,7 @@ const actions = v.pipe(
   v.minLength(1, "expected a non-empty list"),
 );
 
-/** Which conditions an event can meet at all; others would never hold, or always. */
+/** The conditions that apply to each event; others would never or always hold. */
 export const CONDITIONS_OF: Record<EventType | "schedule", readonly (keyof Conditions)[]> = {
   "execution.completed": ["projects", "branches", "environments", "taskSlugs", "owners", "minFailed"],
   "execution.failed": ["projects", "branches", "environments", "taskSlugs", "owners", "minFailed"],
@@ -145,7 +145,7 @@ export const CONDITIONS_OF: Record<EventType | "schedule", readonly (keyof Condi
 const ANY: readonly ActionType[] = ["notify", "dispatch", "start_execution"];
 const ISSUES: readonly ActionType[] = [...ANY, "create_issue"];
 
-/** Which actions make sense of an event. */
+/** The actions that apply to each event. */
 export const ACTIONS_OF: Record<EventType | "schedule", readonly ActionType[]> = {
   "execution.completed": [...ISSUES, "set_commit_status", "open_bug_report", "rerun_failed"],
   "execution.failed": [...ISSUES, "set_commit_status", "open_bug_report", "rerun_failed"],

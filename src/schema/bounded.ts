@@ -4,7 +4,7 @@ import * as v from "valibot";
 
 type Run = v.GenericSchema["~run"];
 
-/** Runs `rule` alone where it does not hold, so that the schema never looks at what is in the value. */
+/** Checks `rule` first and alone, so that the schema never reads the contents of a value that is too large. */
 function sizeFirst<const Schema extends v.GenericSchema>(
   schema: Schema,
   isTooLarge: (value: object) => boolean,
@@ -22,7 +22,7 @@ function sizeFirst<const Schema extends v.GenericSchema>(
   return { ...schema, "~run": run };
 }
 
-/** For valibot a list is an object as well, and a long one would be taken apart into its names. */
+/** valibot accepts a list as an object, and would split a long one into its indexes. */
 function withoutLists<const Schema extends v.GenericSchema>(schema: Schema): Schema {
   const validate = schema["~run"].bind(schema);
   const run: Run = (dataset, config) =>
@@ -49,7 +49,7 @@ export function recordOf<const Key extends v.GenericSchema<string, string>, cons
   type Given = v.GenericSchema<Record<string, v.InferInput<Value>>, Record<string, v.InferOutput<Value>>>;
   const rule = v.maxEntries<Record<string, v.InferOutput<Value>>, number, string>(max, tooMany);
   const isTooLarge = (given: object) => Object.keys(given).length > max;
-  // The type of the record itself holds the names of its keys where they are known, which they are not here.
+  // The type of a record includes the names of its keys, which are not known here.
   const record = v.record(key, value, expected) as unknown as Given;
   return v.pipe(withoutLists(sizeFirst(record, isTooLarge, rule)), rule);
 }

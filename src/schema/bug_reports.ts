@@ -47,7 +47,7 @@ export type Severity = v.InferOutput<typeof severity>;
 
 const nullableText = v.nullable(v.string());
 
-/** How an upload touched a bug report. */
+/** The effect of an upload on a bug report. */
 export const touchedBug = v.strictObject({
   id: described(uuid, "The id of the bug report"),
   number: described(v.number(), "Its number in the project", 17),

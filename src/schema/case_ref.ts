@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { described, taskSlug, testCaseId } from "./fields.ts";
 
-/** What names a test case within its task. */
+/** The fields that identify a test case within its task. */
 export const caseNames = {
   suite: described(
     v.string(),
@@ -17,7 +17,7 @@ export const caseNames = {
 export const caseRef = v.strictObject({ testCaseId, taskSlug, ...caseNames });
 export type CaseRef = v.InferOutput<typeof caseRef>;
 
-/** Who looks after a test case, as answers name them. */
+/** The owners of a test case in answers. */
 export const caseOwners = {
   owner: described(v.nullable(v.string()), "The first of its owners; null: it has none", "@acme/cart"),
   owners: described(

@@ -1,4 +1,4 @@
-/** What has changed between an execution and its baseline. */
+/** The differences between an execution and its baseline. */
 
 import * as v from "valibot";
 import { caseRef } from "./case_ref.ts";

@@ -87,7 +87,7 @@ export type OpenProbes = {
   kind: "test" | "commits";
   running: number;
   queued: number;
-  /** Why no runner will take those that are queued; null: one will. */
+  /** Why no runner will take the queued probes; null: one will. */
   missingRunner: MissingRunner | null;
 };
 

@@ -5,7 +5,7 @@ import { count, createdAt, described, time, uuid } from "./fields.ts";
 import { listPage, pageQuery } from "./page.ts";
 import { INTEGRATION_ACTIONS } from "./integration_configs.ts";
 
-/** At most so many deliveries wait for an integration. The oldest messages are given up for newer ones. */
+/** Maximum number of deliveries that wait for an integration. The oldest messages are dropped for newer ones. */
 export const MAX_WAITING = 1_000;
 
 const DELIVERY_STATUSES = ["pending", "sent", "inapplicable", "failed"] as const;
@@ -27,7 +27,7 @@ const deliveryAttempt = v.strictObject({
 });
 export type DeliveryAttempt = v.InferOutput<typeof deliveryAttempt>;
 
-/** What an attempt says when nothing was sent, and why. */
+/** Returns an attempt in which nothing was sent, with the reason. */
 export const notSent = (now: Date, error: string): DeliveryAttempt => ({
   attemptedAt: now.toISOString(),
   statusCode: null,

@@ -92,7 +92,7 @@ export const newVariable = v.strictObject({
   secret,
 });
 
-/** Of one execution: they win over those of its environment. */
+/** Variables of one execution, which take precedence over those of its environment. */
 export const executionVariables = recordOf(variableName, variableValue, {
   max: 200,
   expected: "expected an object with texts as values",
@@ -100,7 +100,7 @@ export const executionVariables = recordOf(variableName, variableValue, {
 });
 export type ExecutionVariables = v.InferOutput<typeof executionVariables>;
 
-/** What PUT …/variables takes as JSON for each name: a value, or a value with its kind. */
+/** A variable in the JSON body of PUT …/variables: a value, or a value with its kind. */
 export const variableOrValue = v.union(
   [
     newVariable,

@@ -1,4 +1,4 @@
-/** Events: what happens in a project or a team that automations, webhooks and pages may want to know. */
+/** Events of a project or a team that automations, webhooks and pages may need. */
 
 import type { Severity } from "./bug_reports.ts";
 import type { CaseRef } from "./case_ref.ts";
@@ -26,7 +26,7 @@ export type EventType = (typeof EVENT_TYPES)[number];
 
 type CountsData = { passed: number; failed: number; skipped: number; total: number; flaky: number };
 
-/** Where an execution comes from. */
+/** The origin of an execution. */
 export type ExecutionData = {
   id: string;
   key: string | null;
@@ -95,7 +95,7 @@ export type VerificationData = {
   failed: number;
   /** The result in words. */
   statement: string;
-  /** It has ended a quarantine. */
+  /** Whether it ended a quarantine. */
   released: boolean;
 };
 
@@ -112,7 +112,7 @@ type TestCaseData = {
   flakeResults: number;
 };
 
-/** What an event tells, as it was when it happened; which parts there are depends on its type. */
+/** The data of an event, as of when it happened. Its type determines which parts are present. */
 export type EventData = {
   execution?: ExecutionData & {
     /** The first ones, red tasks before others. */
@@ -121,9 +121,9 @@ export type EventData = {
     redTaskCount?: number;
     /** Why it is red beside its failing tests, in one line. */
     reason?: string;
-    /** In execution.failed: those of its tasks that are red on its branch by their newest results; at most 100. */
+    /** Only in execution.failed: its tasks that are red on its branch by their newest results; at most 100. */
     redTasks?: string[];
-    /** In execution.recovered: tasks of its branch that are red all the same; at most 20. */
+    /** Only in execution.recovered: tasks of its branch that are still red; at most 20. */
     stillRed?: string[];
   } & Partial<CountsData & BlameCounts & { outage: true }>;
   testRun?: CountsData &
@@ -136,7 +136,7 @@ export type EventData = {
       reason?: string;
     };
   bugReport?: BugReportData;
-  /** Only failures of quarantined tests belong to the bug: no message is sent. */
+  /** Whether only failures of quarantined tests belong to the bug, so that no message is sent. */
   quarantined?: true;
   culprit?: CulpritData;
   testCase?: TestCaseData;
@@ -150,4 +150,4 @@ export type EventData = {
 export type NewEvent = { type: EventType; data: EventData; depth: number };
 
 /** A test case, by its number, that has just become flaky, or has recovered. */
-export type TurnedCase = { testCase: number; flaky: boolean };
+export type FlakinessChange = { testCase: number; flaky: boolean };

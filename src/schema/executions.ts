@@ -98,7 +98,7 @@ const buildKey = described(
 const pullRequest = described(v.nullable(v.string()), "The pull or merge request; null: none or unknown", "128");
 const environment = described(v.nullable(v.string()), "The environment of the tests; null: unknown", "staging");
 
-/** Where an execution comes from, as runners are told it. */
+/** The origin of an execution, as runners receive it. */
 export const executionOrigin = { key: buildKey, branch, commit, pullRequest, environment };
 
 const probeResult = described(
@@ -235,7 +235,7 @@ export const execution = v.strictObject({
 export type Execution = v.InferOutput<typeof execution>;
 export const executionPage = listPage(execution);
 
-/** Where a build comes from. */
+/** The origin of a build. */
 const origin = {
   branch: described(
     v.optional(branchName),

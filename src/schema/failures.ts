@@ -1,4 +1,4 @@
-/** Failures as they are told: what each says about its build. */
+/** Failures in answers, with their meaning for the build. */
 
 import * as v from "valibot";
 import { absentTests } from "./absent_tests.ts";
@@ -10,15 +10,15 @@ import { pageQuery, pagination } from "./page.ts";
 import { onlyWith } from "./tags.ts";
 
 const BLAMES = ["new", "unclear", "flaky", "main", "still", "quarantined", "incident"] as const;
-/** As it is stored. */
+/** The blame as it is stored. */
 export type Blame = (typeof BLAMES)[number];
 export const EXPLANATION_KINDS = ["change", "flaky", "inherited", "outside"] as const;
-/** What the odds of a failure rest on, as it is stored. */
+/** The evidence for the odds of a failure, as it is stored. */
 export type OddsEvidence = {
   /** Failures in results of other builds, and those results. */
   failed: number;
   results: number;
-  /** None of those failures has this message. */
+  /** Whether none of those failures has this message. */
   isNewMessage: boolean;
   /** Failures in a row on this branch, this one included. */
   inARow: number;
@@ -31,11 +31,11 @@ export type OddsEvidence = {
   /** Failures with the same message in other builds of the last three days, and in incidents of other tasks of the build. */
   elsewhere: number;
   /**
-   * All other failures with the same message may be those of changes: they are in the last results of the line, in other pull requests, or
-   * in rows on the line that ended with a fix.
+   * Where all other failures with the same message are, if they may be caused by changes: in the last results of the line, in other pull
+   * requests, or in streaks on the line that ended with a fix.
    */
   onlyIn: "line" | "pull requests" | "fixed rows" | null;
-  /** It was judged once more, when later builds failed alike. */
+  /** Whether it was judged again after later builds failed in the same way. */
   isSeenLater: boolean;
 };
 

@@ -1,10 +1,10 @@
-/** The building blocks of every schema: texts, numbers, ids and times, with the words for what was expected. */
+/** The building blocks of every schema: texts, numbers, ids and times, with the words for the expected value. */
 
 import * as v from "valibot";
 
 /**
- * The schema with what the documentation says of it in place of what was said before: what it is, what it defaults to, what
- * happens otherwise; and examples, of which the first is shown.
+ * Returns the schema with this description and these examples (the first is shown) instead of earlier ones. A description says what the
+ * field is, its default, and what happens otherwise.
  */
 export function described<const Schema extends v.GenericSchema>(
   schema: Schema,
@@ -14,15 +14,15 @@ export function described<const Schema extends v.GenericSchema>(
   const [first, ...rest] = ("pipe" in schema ? schema.pipe : [schema]) as [v.GenericSchema, ...{ type: string }[]];
   const said = [v.description(description), ...(examples.length > 0 ? [v.examples(examples)] : [])];
   const kept = rest.filter((item) => !said.some(({ type }) => type === item.type));
-  // What is said stands right behind the schema: behind a transformation it would not be said of what is given. It is only
-  // there to be read: a pipe that ran through it would take twice the time with a large report.
+  // The metadata follows the schema directly, so that it describes the input and not the result of a transformation. It is kept out of
+  // validation: a pipe through it would take twice the time for a large report.
   return { ...schema, pipe: [first, ...said, ...kept] };
 }
 
 /** PostgreSQL stores neither NUL nor half a surrogate pair. */
 export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
 
-/** With U+FFFD for what cannot be stored: for texts of others, which are cut and not refused. */
+/** Replaces characters that cannot be stored with U+FFFD. Used for text from reports, which is changed and not refused. */
 export const toStorable = (text: string): string => text.replaceAll("\0", "\ufffd").toWellFormed();
 
 /** Non-empty text of at most `max` characters. */
@@ -53,7 +53,7 @@ export const httpUrl = v.pipe(
   v.metadata({ format: "uri" }),
 );
 
-/** What CI systems make of the names of projects may hold blanks. */
+/** CI systems derive URLs from names of projects, so they may contain blanks. */
 export const buildUrl = v.pipe(
   text(2_000),
   v.check((value) => /^https?:\/\/[^/?#\s]/i.test(value) && URL.canParse(value), EXPECTED_URL),
@@ -76,7 +76,7 @@ export const mayBeEmpty = <const Schema extends v.GenericSchema<string, string>>
     ),
   );
 
-/** Where tests ran. The names are free texts: CI systems and people choose them. */
+/** The machine that tests ran on. Names are free text: CI systems and people choose them. */
 export const machineNames = {
   host: described(mayBeEmpty(text(200)), "The name of the machine that the tests ran on", "ci-3"),
   system: described(mayBeEmpty(text(200)), "The operating system and architecture of that machine", "linux x64"),
@@ -99,7 +99,7 @@ export const integer = (min: number, max: number) => {
   return v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected));
 };
 
-/** As answered: a whole number from 0. */
+/** A whole number from 0, in answers. */
 export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 const severalOf = (values: readonly string[]) => `expected one or several of ${values.join(", ")}, separated by commas`;
@@ -162,7 +162,7 @@ export const timestamp = v.pipe(
   v.transform((value) => new Date(value).toISOString()),
 );
 
-/** As answered: ISO 8601, UTC, milliseconds. */
+/** A time in answers: ISO 8601, UTC, milliseconds. */
 export const time = v.pipe(v.string(), v.isoTimestamp(), v.examples(["2026-01-31T12:00:00.000Z"]));
 export const createdAt = described(time, "When it was created");
 export const updatedAt = described(time, "When it was last changed");
@@ -171,7 +171,7 @@ export const MAX_SLUG_LENGTH = 200;
 
 export const slug = described(text(MAX_SLUG_LENGTH), "The task of the execution, such as unit, e2e or lint", "unit");
 
-/** As answered. */
+/** Ids and slugs in answers. */
 export const taskSlug = described(v.string(), "The task of the execution, such as unit, e2e or lint", "unit");
 export const executionId = described(uuid, "The execution", "0199b2c4-7c1e-7a54-9f0d-3b1c5a7e8d21");
 export const testCaseId = described(uuid, "The test case", "0199b2c4-8e02-75cc-a1b0-52d7f90c6e13");
@@ -201,7 +201,7 @@ export const shard = v.pipe(
 );
 export type Shard = v.InferOutput<typeof shard>;
 
-/** For a list of texts: each of them once. Names the one that comes again, by its place. */
+/** Refuses duplicates in a list of texts, and names the position of the first one. */
 export const distinct = <Item = string>(expected: string, nameOf: (item: Item) => string = String) =>
   v.rawCheck<Item[]>(({ dataset, addIssue }) => {
     if (!dataset.typed) return;
@@ -226,7 +226,7 @@ export const patchOf = <const Entries extends v.ObjectEntries>(entries: Entries)
     ),
   );
 
-/** How long an execution may wait for its next report: a minute to a week. */
+/** Maximum time that an execution waits for its next report: a minute to a week. */
 export const timeoutMinutes = described(
   integer(1, 10_080),
   "The time in minutes that an execution waits for its next report. Then it ends, as timed_out if a task has not " +
@@ -241,7 +241,7 @@ export const caseStatus = described(
 );
 export type CaseStatus = v.InferOutput<typeof caseStatus>;
 
-/** Only there on sample data. */
+/** Present only on sample data. */
 export const sample = described(v.optional(v.literal(true)), "Present only on sample data");
 
 /** Failed as soon as one failure counts. */
@@ -252,7 +252,7 @@ export const verdict = described(
   "failed",
 );
 
-/** What the results of a run, or of several, add up to. */
+/** The totals of one or several runs. */
 export const counts = {
   passed: described(count, "Test cases that passed, in their last attempt", 1204),
   failed: described(count, "Test cases that failed, including quarantined ones", 3),

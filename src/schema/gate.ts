@@ -14,8 +14,8 @@ const MODE_MEANING =
   "fail on the default branch, unless the build is of the default branch or a long-lived branch itself";
 
 /**
- * Up to this share of the change among its explanations a gate forgives a failure: the odds are at least 20 to 1, or 4 to 1, against
- * the change.
+ * The maximum share of the change among the explanations of a failure that a gate forgives: the odds are at least 20 to 1, or 4 to 1,
+ * against the change.
  */
 export const GATE_SHARES = { strict: 0.05, normal: 0.2 } as const;
 
@@ -72,7 +72,7 @@ const unclearFailure = v.strictObject({
 });
 export type UnclearFailure = v.InferOutput<typeof unclearFailure>;
 
-/** What a client chooses: the mode, and the share of absent tests, in percent; undefined: the default. */
+/** The choice of a client: the mode, and the share of absent tests in percent; undefined is the default. */
 export type GateChoice = { mode: GateMode; missingPercent: number | undefined };
 
 const gateMissing = described(
@@ -154,7 +154,7 @@ export const gatePreviewQuery = v.strictObject({
   days: described(v.optional(integerText(1, 90), "30"), "The number of days"),
 });
 
-/** What gates would have done with a share. */
+/** The decisions that gates would have made with another share. */
 export const gatePreview = v.strictObject({
   share: described(v.number(), "The share that was tried", 0.05),
   since: described(

@@ -5,7 +5,7 @@ import { listOf, recordOf } from "./bounded.ts";
 import { described, text, uuid, isStorable } from "./fields.ts";
 import { privateKey } from "./private_key.ts";
 
-/** What an automation can ask of an integration. */
+/** The actions of integrations that automations can request. */
 export const INTEGRATION_ACTIONS = ["notify", "create_issue", "set_commit_status", "dispatch"] as const;
 export type IntegrationAction = (typeof INTEGRATION_ACTIONS)[number];
 
@@ -20,7 +20,7 @@ const address = v.pipe(
   v.metadata({ format: "uri" }),
 );
 
-/** Where a service listens; a self-managed one elsewhere. Without a slash at the end. */
+/** The base address of a service, self-managed or not, without a slash at the end. */
 const base = v.pipe(
   address,
   v.check((value) => !value.includes("?"), "expected an address without query"),
@@ -64,7 +64,7 @@ const workflow = path("expected a workflow file or its id", /^[\w.-]+$/);
 /** GitHub takes no more, the execution's id among them. */
 export const MAX_INPUTS = 25;
 
-/** What an engine is asked to start; each part has its default in the integration. */
+/** The pipeline that a CI system starts; each field has its default in the integration. */
 export const pipeline = {
   workflow: described(
     v.optional(workflow),
@@ -89,7 +89,7 @@ export const pipeline = {
   ),
 };
 
-/** An engine that is to run the tasks of an execution, and reports to it. */
+/** The CI system that runs the tasks of an execution, and reports to it. */
 export const dispatch = v.strictObject({
   integrationId: described(uuid, "An integration of the project's team that can start pipelines: github or gitlab"),
   ...pipeline,
@@ -145,7 +145,7 @@ export const CONFIGS = {
     url: described(
       v.pipe(
         secretAddress,
-        // It is looked at even where it has been found to be no address.
+        // This check also runs if the text is not a URL.
         v.check((value) => !URL.canParse(value) || !RETIRED_TEAMS.test(new URL(value).hostname), EXPECTED_TEAMS),
       ),
       "The address of a Workflows webhook: connectors at office.com are retired. Write-only: null in answers",

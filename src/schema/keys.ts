@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { described, integer, text, time, uuid } from "./fields.ts";
 import { listPage, pageQuery } from "./page.ts";
 
-/** What a named key may do. `read`: every GET; `upload`: read and report; `run`: upload and run tasks; `triage`: read and triage. */
+/** The scopes of named keys. `read`: every GET; `upload`: read and report; `run`: upload and run tasks; `triage`: read and triage. */
 const SCOPES = ["read", "upload", "run", "triage"] as const;
 export type NamedScope = (typeof SCOPES)[number];
 /** `runner`: of one runner, for its tasks and their reports. */
@@ -66,9 +66,14 @@ export const generatedNamedKey = v.strictObject({ ...named, key: secret });
 export const newRunner = v.strictObject({
   runner: described(text(200), "The name of the runner, unique for each process", "build-3/1"),
   version: described(v.optional(text(50)), "The version of the runner", "1.4.0"),
+  unique: described(
+    v.optional(v.boolean("expected true or false"), false),
+    "Whether the runner gets another name, such as build-3/1 (2), if a runner with this name is online: true for a process that starts",
+    true,
+  ),
 });
 export const registeredRunner = v.strictObject({
-  runner: described(v.string(), "Its name", "build-3/1"),
+  runner: described(v.string(), "Its name, which the server has made unique if it was asked to", "build-3/1"),
   id: described(uuid, "The id of the runner's key"),
   key: secret,
 });

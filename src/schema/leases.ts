@@ -7,7 +7,7 @@ import { taskLabel } from "./planned_tasks.ts";
 import { caseNames } from "./case_ref.ts";
 import { count, described, distinct, executionId, integer, machineNames, slug, text, time, uuid } from "./fields.ts";
 
-/** Of a log, in one call; in UTF-16 units, which no text has more of than bytes. */
+/** Maximum length of a log part in one call, in UTF-16 units; a text has at most as many of them as bytes. */
 const MAX_LOG_PART = 262_144;
 /** How many leases a runner may hold. */
 const MAX_HELD = 256;
@@ -41,7 +41,11 @@ export const shardPlace = {
 };
 
 export const leaseSync = v.strictObject({
-  runner: described(text(200), "The name of the runner, unique for each process", "build-3/1"),
+  runner: described(
+    v.optional(text(200)),
+    "The name of the runner, unique for each process. Default for the key of a runner: its own",
+    "build-3/1",
+  ),
   labels: described(
     v.optional(
       listOf(taskLabel, { max: 50, expected: "expected a list of labels", tooMany: "expected at most 50 labels" }),
@@ -106,6 +110,11 @@ export const leaseSync = v.strictObject({
     v.description(
       "Leases that the runner returns without having begun them; they are queued again without using an attempt",
     ),
+  ),
+  stopping: described(
+    v.optional(v.boolean("expected true or false"), false),
+    "Whether this is the last request of the runner: it is offline from now on",
+    false,
   ),
   waitSeconds: v.pipe(
     v.optional(integer(0, 55), 0),
@@ -242,6 +251,22 @@ export const leaseFailure = v.strictObject({
   ...machineNames,
 });
 
+export const leaseCommit = v.strictObject({
+  commit: described(
+    v.pipe(v.string("expected a text"), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/, "expected a full commit hash")),
+    "The full hash of a commit",
+    "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567",
+  ),
+});
+
+export const settledCommit = v.strictObject({
+  commit: described(
+    v.string(),
+    "The commit that every task of the execution tests",
+    "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567",
+  ),
+});
+
 /** What became of a lease that ended without a report. */
 export const leaseEnd = v.strictObject({
   id: described(uuid, "The lease"),
@@ -260,6 +285,6 @@ export const leaseEnd = v.strictObject({
 export type MissingRunner = {
   cause: "none_online" | "all_paused" | "no_task" | "no_labels" | "no_probes";
   taskSlug: string;
-  /** Which a runner must have. */
+  /** Labels that a runner must have. */
   labels: string[];
 };

@@ -1,4 +1,4 @@
-/** The live stream of a project or an execution: what is asked for, what is told, and how far a client has come in it. */
+/** The live stream of a project or an execution: its requests, its events, and the position of a client. */
 
 import * as v from "valibot";
 import type { EventData, EventType } from "./events.ts";
@@ -13,13 +13,13 @@ export const eventsQuery = v.strictObject({
 });
 
 /**
- * How far a stream has come: everything of transactions before `xact` has been told, and of that one the events up to
- * `event`, then the parts of logs up to `start` of `lease`. `at`: Unix seconds, about when that was.
+ * The position of a stream: everything of transactions before `xact` was sent, and of that transaction the events up to `event`, then the
+ * parts of logs up to `start` of `lease`. `at` is the approximate time in Unix seconds.
  */
 export type Position = { xact: number; event: string; lease: string; start: number; at: number };
 
-/** Something that is told once. */
-export type News = { position: Position } & (
+/** An event or part of a log, sent once. */
+export type LiveItem = { position: Position } & (
   | { kind: "event"; id: string; type: EventType; data: EventData; occurredAt: string }
   | {
       kind: "log";
@@ -28,15 +28,15 @@ export type News = { position: Position } & (
       /** 0: the whole task. */
       shard: number;
       leaseId: string;
-      /** Of the first byte within the whole log. */
+      /** Offset of the first byte within the whole log. */
       offset: number;
       bytes: Uint8Array;
     }
 );
 
-/** All that there is to tell between two positions. `isWhole`: up to the moment of the reading. */
-export type NewsPage = {
-  news: News[];
+/** The events and logs between two positions. `isWhole`: up to the time of the reading. */
+export type LivePage = {
+  news: LiveItem[];
   to: Position;
   isWhole: boolean;
   /** The keys of the project that were live when this was read. */
@@ -46,35 +46,35 @@ export type NewsPage = {
 export type LiveTask = Omit<Task, "missingShards">;
 export type LiveExecution = Omit<Execution, "tasks" | "url" | "sample">;
 
-/** An execution as last read, and when each part of it changed, in the numbers of a counter. */
+/** An execution as last read, with counters of the last change of each part. */
 export type LiveState = {
   version: number;
   execution: LiveExecution;
   executionVersion: number;
   tasks: Map<string, { task: LiveTask; version: number }>;
-  /** It has ended, and nothing runs for it any more. */
+  /** Whether it has ended, and no lease of it is open any more. */
   isOver: boolean;
-  /** What it was read from shows no transaction from this on. */
+  /** The snapshot that it was read from shows no transaction from this number on. */
   xmax: number;
   keys: string[];
 };
 
-/** What one reading of a project brings to all who watch it. */
-export type LiveReading = NewsPage & { from: Position };
+/** The result of one reading of a project, shared by all subscribers. */
+export type LiveReading = LivePage & { from: Position };
 
 export type LiveWatch = {
   /** The next reading; undefined where it failed, or the watch has ended. */
   next(): Promise<LiveReading | undefined>;
-  /** The executions that are watched, as last read; "gone": the one that is watched is not there any more. */
+  /** The watched executions as last read; "gone": the watched one was deleted. */
   states(): LiveState[] | "gone";
   end(): void;
 };
 
 export type Live = {
-  /** `onKeys` is told the live keys of the project with every reading. */
+  /** `onKeys` gets the live keys of the project with every reading. */
   watch(projectId: string, executionId: string | undefined, onKeys: (keys: readonly string[]) => void): LiveWatch;
-  /** What comes after a position, for those who have fallen behind. */
-  read(projectId: string, executionId: string | undefined, after: Position): Promise<NewsPage>;
+  /** Reads what follows a position, for subscribers that have fallen behind. */
+  read(projectId: string, executionId: string | undefined, after: Position): Promise<LivePage>;
   /** Before anything is read: where a stream begins that has come to `after`, and whether something is missing there. */
   enter(
     projectId: string,

@@ -11,7 +11,7 @@ export type Notification = {
   occurredAt: string;
   tone: "bad" | "good" | "neutral";
   title: string;
-  /** What an issue about it is called. */
+  /** The title of an issue about it. */
   subject: string;
   /** One line. */
   text: string;
@@ -20,15 +20,15 @@ export type Notification = {
   lines: string[];
   /** Known bugs that its failures belong to, one line each. Notifications without one have no list. */
   knownBugs?: readonly LinkedBug[];
-  /** Its dashboard page. */
+  /** The address of its dashboard page. */
   url: string | null;
   buildUrl: string | null;
   branch: string | null;
   commit: string | null;
   pullRequest: string | null;
-  /** What is wrong or right again: the same for the bad news and the good. */
+  /** Identifies the problem; equal for a failure and its recovery. */
   topic: string;
-  /** Of its commit. */
+  /** The state of the commit. */
   state: "success" | "failure" | "error" | null;
   /** The webhook's `data`. */
   data: Record<string, unknown>;

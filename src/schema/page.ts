@@ -1,4 +1,4 @@
-/** What every list takes and answers. */
+/** Parameters and answers of all lists. */
 
 import * as v from "valibot";
 import { described, integerText } from "./fields.ts";

@@ -14,7 +14,7 @@ export const taskLabel = described(
   "browser=chrome",
 );
 
-/** How many shards an execution may have in all. */
+/** Maximum total number of shards of an execution. */
 const MAX_SHARDS = 2_000;
 const EXPECTED_TASKS = `expected an array of task slugs, or objects with a "slug"`;
 
@@ -54,12 +54,12 @@ export const plannedTask = v.strictObject({
   ),
 });
 export type PlannedTask = v.InferOutput<typeof plannedTask>;
-/** `priority`: -100 to 100; what has the highest is handed to runners first. 0 where it is absent. */
+/** `priority`: -100 to 100; the highest is handed to runners first. 0 if absent. */
 export type QueuedTask = PlannedTask & { priority?: number };
 
 /** A task as it may be given: by its slug alone, or with how it is to be run. */
 export const givenTask = v.union([slug, plannedTask], ({ input, issues }) => {
-  // Of an object the mistake within is told, of anything else what it should be.
+  // An object gets the error of its field; any other value gets the expected type.
   const isObject = typeof input === "object" && input !== null;
   const { success, issues: inner } = v.safeParse(isObject ? plannedTask : slug, input);
   if (success) return issues![0].message;
@@ -73,7 +73,7 @@ type GivenTask = v.InferOutput<typeof givenTask>;
 export const toPlannedTask = (task: GivenTask): PlannedTask =>
   typeof task === "string" ? { slug: task, shards: 1, labels: [] } : task;
 
-/** For a list of tasks: not too many shards. */
+/** Refuses a list of tasks with too many shards. */
 export const fewShards = <Task extends GivenTask>() =>
   v.check<Task[], string>(
     (tasks) => tasks.reduce((sum, task) => sum + toPlannedTask(task).shards, 0) <= MAX_SHARDS,

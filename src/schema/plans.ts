@@ -43,7 +43,14 @@ const splitFiles = described(
   ["test/cart.test.ts", "test/pay.test.ts", "test/user.test.ts"],
 );
 
-export const planRequest = v.strictObject({ files: splitFiles });
+export const planRequest = v.strictObject({
+  files: splitFiles,
+  holder: described(
+    v.optional(text(200)),
+    "For a runner: the lease of the shard",
+    "0192f3a4-0000-7000-8000-000000000000",
+  ),
+});
 
 export const batchRequest = v.strictObject({
   shard: described(shard, "The shard of the requesting job", "2/4"),

@@ -1,9 +1,9 @@
-/** What code hosts show of an execution at its pull request: a comment, and annotations at the lines that failed. */
+/** The state of an execution that code hosts show at its pull request: a comment, and annotations at the lines that failed. */
 
 /** A test, or another object that has a page. */
 export type NamedTest = {
   title: string;
-  /** Its page. */
+  /** The address of its page. */
   url: string;
 };
 
@@ -15,7 +15,7 @@ export type FailedTest = NamedTest & {
 
 /** Failures that have one cause. */
 export type FailedCause = {
-  /** The first line of what the first one says; empty: it says nothing. */
+  /** The first line of the message of the first failure; empty: there is none. */
   message: string;
   /** The known bug that they belong to; null: none. */
   bug: NamedTest | null;
@@ -31,7 +31,7 @@ export type PullRequestState = {
   /** "3 new failures since #412", "Running, 3 of 5 tasks". */
   headline: string;
   isOver: boolean;
-  /** It is over, and there is nothing to do. */
+  /** Whether it has ended and nothing needs attention. */
   isGood: boolean;
   /** "passed in a rerun"; null: no rerun has changed the outcome. */
   rerun: string | null;
@@ -48,7 +48,7 @@ export type PullRequestState = {
   newFailures: SomeOf<FailedCause>;
   /** Each with the sentence about it. */
   unclearFailures: SomeOf<NamedTest & { reason: string }>;
-  /** With the commit that broke their tests, as far as one is proven, and the address of the search. */
+  /** Known bugs, each with the commit that broke its tests and the address of the search, if a culprit is proven. */
   knownBugs: SomeOf<NamedTest & { failed: number; culprit: NamedTest | null }>;
   /** Failures of tests that are known to be flaky. */
   flakyFailures: SomeOf<NamedTest>;
@@ -59,7 +59,7 @@ export type PullRequestState = {
   missing: SomeOf<NamedTest>;
   newlySkipped: SomeOf<NamedTest>;
   slower: SomeOf<NamedTest & { durationMs: number; usualMs: number }>;
-  /** New tests that failed in further runs, with what these say. */
+  /** New tests that failed in further runs, with statements about these. */
   unreliableNewTests: SomeOf<NamedTest & { statement: string }>;
 };
 

@@ -1,4 +1,4 @@
-/** The native JSON body of a test report: what a client posts that has no report file. */
+/** The native JSON body of a test report, for clients without a report file. */
 
 import * as v from "valibot";
 import { described } from "./fields.ts";
@@ -18,14 +18,14 @@ const positive = v.pipe(
   v.minValue(1, POSITIVE),
   v.maxValue(MAX_INT, POSITIVE),
 );
-// A look for what is bad, because a pattern of all that is good runs out of memory on long texts and says no; without
-// the flag "u", which JSON Schema cannot express.
+// Searches for invalid text, because a pattern of all valid text runs out of memory on long texts and then does not match. Without the flag
+// "u", which JSON Schema cannot express.
 const STORABLE = /^(?![\s\S]*(?:\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]))/;
 const text = v.pipe(v.string(TEXT), v.regex(STORABLE, TEXT));
 const slug = v.pipe(text, v.minLength(1, SLUG), v.maxLength(200, SLUG));
 const nonEmpty = v.pipe(text, v.minLength(1, "expected a non-empty text"));
 
-// Days that exist, as a pattern and not as a check, so that the OpenAPI document says it too.
+// Valid dates, as a pattern instead of a check, so that the OpenAPI document contains it.
 const DAY =
   "(?:\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))" +
   "|(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)";

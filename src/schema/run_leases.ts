@@ -1,4 +1,4 @@
-/** The leases of a task that has run, and what they have logged. */
+/** The leases of a task that has run, and their logs. */
 
 import * as v from "valibot";
 import { count, described, time, uuid } from "./fields.ts";
@@ -48,8 +48,8 @@ export const leaseLog = v.strictObject({
 });
 
 /**
- * lost: its runner was not heard of any more; returned: its runner gave it back, or never said that it has it; infrastructure: its
- * runner could not run it.
+ * lost: there was no more contact with its runner; returned: its runner gave it back, or never confirmed it; infrastructure: its runner
+ * could not run it.
  */
 const LEASE_STATUSES = [
   ...(["queued", "offered", "running", "reported", "failed", "cancelled"] as const),

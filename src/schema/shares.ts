@@ -1,4 +1,4 @@
-/** Links that anybody may open who has them, and badges: what is made of which, and how they are listed. */
+/** Links that anyone who has them may open, and badges: their kinds, and their fields in lists. */
 
 import * as v from "valibot";
 import { branchName, mayBeEmpty } from "./fields.ts";
@@ -6,24 +6,24 @@ import { branchName, mayBeEmpty } from "./fields.ts";
 const BADGE_KINDS = ["status", "tests"] as const;
 type BadgeKind = (typeof BADGE_KINDS)[number];
 
-/** What a form of a badge says. */
+/** The form of a badge. */
 export const newBadge = v.strictObject({
   shows: v.picklist(BADGE_KINDS, `expected "status" or "tests"`),
   branch: v.pipe(mayBeEmpty(branchName), v.description("The branch; empty: the current default branch")),
 });
 
-/** What is to be shared. */
+/** The object to share. */
 export type NewShare =
   | { kind: "execution"; executionId: string }
   | { kind: "project" }
   | { kind: "badge"; shows: BadgeKind; branch: string | null };
 export type ShareKind = NewShare["kind"];
 
-/** One as it is listed: everything but its address. */
+/** A share in lists, without its address. */
 export type Share = {
   id: string;
   kind: ShareKind;
-  /** Of kind execution, as are the next three. */
+  /** The execution fields are set only if `kind` is execution. */
   executionId: string | null;
   executionKey: string | null;
   executionNumber: number | null;
@@ -35,8 +35,8 @@ export type Share = {
   createdAt: string;
 };
 
-/** What an address leads to. */
-export type SharedPlace = {
+/** The target of a shared address. */
+export type SharedTarget = {
   kind: ShareKind;
   projectId: string;
   projectName: string;

@@ -9,7 +9,7 @@ const usual = {
   longestMs: described(count, "The longest of them", 1_400),
 };
 
-/** What the duration of a run is compared with. */
+/** The usual durations that a run is compared with. */
 export const slowerRun = v.strictObject(usual);
 
 export const slowerTest = v.strictObject({

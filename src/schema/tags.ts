@@ -1,4 +1,4 @@
-/** Tags of uploads, such as browser:webkit: what they look like, in parameters and answers. */
+/** Tags of uploads, such as browser:webkit, in parameters and answers. */
 
 import * as v from "valibot";
 import { described, isStorable, mayBeEmpty, text } from "./fields.ts";
@@ -50,7 +50,7 @@ export const tagFilter = mayBeEmpty(
   ),
 );
 
-/** As answered. */
+/** Tags in answers. */
 export const tags = described(
   v.array(v.string()),
   "The tags of this variant of the task, in alphabetical order; empty: it has none",

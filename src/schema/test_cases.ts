@@ -1,4 +1,4 @@
-/** The catalogue of test cases: what is remembered of each, its history, its quarantine. */
+/** The catalogue of test cases: the record of each, its history, its quarantine. */
 
 import * as v from "valibot";
 import { listOf } from "./bounded.ts";

@@ -1,4 +1,4 @@
-/** Test runs and their case results: what an upload takes, what the lists answer. */
+/** Test runs and their case results: parameters of uploads, and answers of lists. */
 
 import * as v from "valibot";
 import {
@@ -275,7 +275,8 @@ export const uploadParameters = v.strictObject({
     "The format of the report. Default: recognised from the content. One of junit, playwright, jest (also Vitest), " +
       "ctrf, mocha, go, dart, teamcity, tap, trx, nunit, xunit, robot, doctest, testng, ctest, " +
       "boost, catch2, sonar, subunit, cucumber, rspec, allure, assay, " +
-      "cucumber_messages, mochawesome, libtest, pytest_json, pytest_reportlog, newman, behave, swift_testing, xcresult",
+      "cucumber_messages, mochawesome, libtest, pytest_json, pytest_reportlog, newman, behave, swift_testing, xcresult, " +
+      "open_test_reporting, k6",
     "junit",
   ),
   completed_at: described(

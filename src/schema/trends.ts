@@ -1,4 +1,4 @@
-/** How a project has been doing, day by day: figures of its completed runs, all together and of each task. */
+/** Daily figures of a project's completed runs, in total and per task. */
 
 import * as v from "valibot";
 import { branchName, count, described, integerText, sample, slug, taskSlug } from "./fields.ts";

@@ -29,8 +29,8 @@ const PUBLIC_MEMBERS = ["kty", "kid", "use", "alg", "key_ops", "n", "e", "crv", 
 export type PublicKey = Partial<Record<(typeof PUBLIC_MEMBERS)[number], unknown>>;
 
 /**
- * Returns the keys of a JSON Web Key Set that can verify a signature; undefined if it is not a set. Symmetric keys are left out,
- * and so are keys whose private part is there: anyone can sign with them.
+ * Returns the keys of a JSON Web Key Set that can verify a signature; undefined if it is not a set. Symmetric keys and keys with a private
+ * part are left out, because anyone can sign with them.
  */
 export function toPublicKeys(keySet: unknown): PublicKey[] | undefined {
   const keys = (keySet as { keys?: unknown } | null)?.keys;
@@ -51,7 +51,7 @@ function parseKeySet(given: string): PublicKey[] | undefined {
 
 const digits = v.pipe(v.string("expected a number"), v.regex(/^[1-9][0-9]{0,18}$/, "expected a number such as 123456"));
 
-/** Returns whether the address names the machine itself, on which nobody is between the server and the issuer. */
+/** Returns whether the address names the machine itself, so that the connection to the issuer cannot be intercepted. */
 const isLoopback = (address: string) =>
   URL.canParse(address) && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(new URL(address).hostname);
 const EXPECTED_ISSUER = "expected an https address without query and user";
@@ -93,7 +93,7 @@ const common = {
   ),
 };
 
-/** What a form or the command line gives. `keys` is the text of a JSON Web Key Set. */
+/** The input of a form or of the command line. `keys` is the text of a JSON Web Key Set. */
 export const newTrustRule = v.pipe(
   v.variant(
     "kind",

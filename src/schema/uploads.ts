@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { count, described, time, uuid } from "./fields.ts";
 import { listPage, pageQuery } from "./page.ts";
 
-/** So many of a project are kept, for so many hours. */
+/** Maximum number of uploads kept per project, and the hours that they are kept. */
 export const KEPT_UPLOADS = 200;
 export const KEPT_HOURS = 24;
 
@@ -16,7 +16,7 @@ const outcome = described(
 );
 export type UploadOutcome = v.InferOutput<typeof outcome>;
 
-/** The parameters that are told: none of them holds a secret. By their names in a request. */
+/** The logged parameters, by their names in a request. None of them contains a secret. */
 export const TOLD_PARAMETERS = {
   execution_id: "executionId",
   execution_key: "executionKey",

@@ -1,4 +1,4 @@
-/** Addresses of dashboard pages, as answers and notices carry them. */
+/** Addresses of dashboard pages in answers and notifications. */
 
 export const executionUrl = (publicUrl: string, projectId: string, executionId: string): string =>
   `${publicUrl}/projects/${projectId}/executions/${executionId}`;

@@ -1,24 +1,24 @@
-/** How often a password may be tried. */
+/** Limits how often passwords can be tried. */
 
 import { isIPv6 } from "node:net";
 
-/** Of an account from an address: so many wrong ones, and each after that waits twice as long, up to the longest. */
-const FREE = 3;
+/** Wrong passwords for an account from an address that cause no wait. Each further one doubles the wait, up to LONGEST_WAIT_MS. */
+const FREE_TRIES = 3;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 15 * 60_000;
-/** Of an address, whatever the accounts: so many wrong ones in so long. */
-const PER_ADDRESS = 50;
+/** Maximum wrong passwords from an address within WINDOW_MS, for all accounts together. */
+const MAX_PER_ADDRESS = 50;
 const WINDOW_MS = 10 * 60_000;
 /** Maximum passwords of accounts that exist that are verified in the same time for an address beyond its limit. */
-const REVIEWED_PER_ADDRESS = 300;
+const MAX_REVIEWS_PER_ADDRESS = 300;
 /** Wrong ones are forgotten after this time without any. */
 const FORGET_MS = 60 * 60_000;
-/** Beyond it the oldest are forgotten: memory is bounded whatever comes. */
+/** Maximum number of remembered entries, so that memory is bounded. The oldest are dropped. */
 const MAX_REMEMBERED = 50_000;
 
 type Tries = { count: number; last: number };
 
-/** A network of IPv6 has as many addresses as somebody likes: they count as one. */
+/** Returns the network of an IPv6 address, because a client can use any address of its network. */
 export function addressBlock(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
@@ -73,7 +73,7 @@ export function createAttempts(
   }
 
   const waitOf = ({ count, last }: Tries, now: number) =>
-    count < FREE ? 0 : last + Math.min(FIRST_WAIT_MS * 2 ** (count - FREE), LONGEST_WAIT_MS) - now;
+    count < FREE_TRIES ? 0 : last + Math.min(FIRST_WAIT_MS * 2 ** (count - FREE_TRIES), LONGEST_WAIT_MS) - now;
 
   /** Milliseconds until `recent` has room for one more. */
   const fullFor = (recent: readonly number[], limit: number, now: number) =>
@@ -92,24 +92,26 @@ export function createAttempts(
 
   return {
     /**
-     * Milliseconds to wait, and nothing is counted; or 0: the attempt counts as a wrong one from now on, so that a
-     * hundred at once are not one, until `succeed` takes it back.
+     * Returns the milliseconds to wait, and counts nothing; or 0, and counts the attempt as a wrong one until `succeed` takes it back, so
+     * that a hundred concurrent attempts are not counted as one.
      */
     begin({ account, address }: SignInAttempt): number {
       const now = monotonic();
       const block = addressBlock(address);
-      // It does not tell how long the account has to wait: that would tell whether there is one.
-      return fullFor(recentOf(addresses, block, now), PER_ADDRESS, now) || count(addresses, block, account, now);
+      // The answer does not depend on the wait of the account, because that would reveal whether the account exists.
+      return fullFor(recentOf(addresses, block, now), MAX_PER_ADDRESS, now) || count(addresses, block, account, now);
     },
 
     /**
-     * For an attempt that `begin` refused, and an account that exists: 0 when its password is to be verified all the same.
-     * Then the attempt counts as a wrong one, as with `begin`.
+     * For an attempt that `begin` refused, and an existing account: returns 0 if its password is verified nevertheless, and counts the
+     * attempt as a wrong one, like `begin`.
      */
     review({ account, address }: SignInAttempt): number {
       const now = monotonic();
       const block = addressBlock(address);
-      return fullFor(recentOf(reviews, block, now), REVIEWED_PER_ADDRESS, now) || count(reviews, block, account, now);
+      return (
+        fullFor(recentOf(reviews, block, now), MAX_REVIEWS_PER_ADDRESS, now) || count(reviews, block, account, now)
+      );
     },
 
     /** The password was right. */

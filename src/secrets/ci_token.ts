@@ -3,7 +3,7 @@
 import { createLocalJWKSet, decodeJwt, errors, type JWTPayload, jwtVerify } from "jose";
 import type { PublicKey } from "../schema/trust_rules.ts";
 
-/** A token that is not accepted. The message names what is wrong with it, and holds nothing of its signature. */
+/** A token that is not accepted. The message names the problem, and contains nothing of its signature. */
 export class CiTokenError extends Error {
   override name = "CiTokenError";
   /** The issuer may have published the key since its keys were read. */
@@ -18,7 +18,7 @@ export class CiTokenError extends Error {
 export type CiClaims = JWTPayload & { iss: string; jti: string; exp: number };
 
 const ALGORITHMS = ["RS256", "ES256"];
-/** The clocks of the CI system and of the server may differ by so much. */
+/** Maximum difference between the clocks of the CI system and of the server. */
 export const CLOCK_SKEW_SECONDS = 60;
 /** The id of a used token is stored until the token expires. GitLab's tokens live as long as their job may run. */
 const MAX_LIFETIME_DAYS = 31;

@@ -1,7 +1,7 @@
 /** API keys: how one is built, and recognised without asking the database. */
 
 const KEY_PREFIX = { project: "svc_proj_", team: "svc_team_" } as const;
-/** Announced and not there yet; refused with words of its own. */
+/** A planned prefix, refused with a message of its own. */
 export const PERSONAL_PREFIX = "svc_pat_";
 
 export type KeyKind = keyof typeof KEY_PREFIX;
@@ -36,13 +36,13 @@ function checksum(text: string): string {
   return digits;
 }
 
-/** Lower-case hexadecimal SHA-256: a key is looked up by digest, so a database leak hands out no usable key. */
+/** Lower-case hexadecimal SHA-256. Keys are looked up by digest, so a database leak reveals no usable key. */
 export const keyDigest = (key: string): string => Bun.SHA256.hash(key, "hex");
 
 const LOOKS_LIKE_KEY = new RegExp(`svc_(?:proj|team|pat)_[0-9A-Za-z]+`, "g");
 const LEADING_LENGTH = KEY_PREFIX.project.length + ID_LENGTH;
 
-/** A text that is to be shown or stored, in which somebody may have put a key: of each only the leading part is left. */
+/** Masks keys in a text that is shown or stored: only the leading part of each remains. */
 export const maskKeys = (text: string): string =>
   text.includes("svc_")
     ? text.replace(LOOKS_LIKE_KEY, (key) => (key.length > LEADING_LENGTH ? `${key.slice(0, LEADING_LENGTH)}…` : key))

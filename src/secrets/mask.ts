@@ -7,8 +7,8 @@ const MIN_LINE_LENGTH = 8;
 const MIN_DISTINCT_CHARACTERS = 4;
 
 /**
- * Longer forms are hidden in pieces of this length. So the end of a text that waits for the next chunk is short, the time for a text
- * does not depend on the length of the values, and a value that is cut off is hidden as well. At most 32: lengths are bits of a number.
+ * Longer forms are masked in pieces of this length. So only a short end of a text must wait for the next chunk, the time for a text does
+ * not depend on the length of the values, and a truncated value is masked as well. At most 32, because lengths are bits of a number.
  */
 const PIECE_BYTES = 32;
 
@@ -18,7 +18,7 @@ const BYTES_BETWEEN_YIELDS = 262_144;
 export type Mask = {
   /** Masks a whole text of UTF-8; yields to the event loop. Returns the same bytes if there are no secrets. */
   bytes(bytes: Uint8Array): Promise<Uint8Array>;
-  /** For short texts: does not yield. */
+  /** Masks a short text without yielding. */
   text(text: string): string;
   /** Masks a text that arrives in chunks: an end that may be the beginning of a secret is kept until the next chunk. */
   stream(): { push(bytes: Uint8Array): Uint8Array; end(): Uint8Array };
@@ -76,7 +76,7 @@ function isVaried(text: string): boolean {
   return distinct.length === MIN_DISTINCT_CHARACTERS;
 }
 
-/** How tools write a text: as it is, in JSON, URLs, XML, HTML and base64. */
+/** Returns the forms in which tools write a text: plain, and in JSON, URLs, XML, HTML and base64. */
 function formsOf(text: string): string[] {
   const json = JSON.stringify(text).slice(1, -1);
   const url = encodeURIComponent(text);
@@ -109,13 +109,13 @@ function unicodeFormsOf(text: string, escaped: RegExp): string[] {
 
 const XML_CODES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
-/** What stands before the text in the encoded data shifts it by 0, 1 or 2 bytes. Characters that it shares with its neighbours are left out. */
+/** Data before the text shifts it by 0, 1 or 2 bytes in base64. Characters shared with neighbouring data are left out. */
 function base64FormsOf(text: string): string[] {
   return [0, 1, 2].flatMap((shift) => {
     const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(text)]);
     const first = [0, 2, 3][shift]!;
     const encoded = bytes.toString("base64");
-    // At the end of the encoded data the last character is known as well.
+    // At the end of the encoded data the last character is also known.
     return [encoded.slice(first, Math.floor((bytes.length * 8) / 6)), encoded.slice(first)];
   });
 }
@@ -144,7 +144,7 @@ function cut(form: string): string[] {
 type Search = ReturnType<typeof createSearch>;
 
 function createSearch(pieces: ReadonlySet<string>) {
-  /** By the first two bytes of a text, the first one low: a bit for each length of the pieces that begin with them. */
+  /** A bit per length of the pieces, indexed by the first two bytes of a text, the first one low. */
   const lengths = new Uint32Array(65_536);
   for (const piece of pieces) lengths[piece.charCodeAt(0) | (piece.charCodeAt(1) << 8)]! |= 1 << (piece.length - 1);
   const sorted = [...pieces].sort();

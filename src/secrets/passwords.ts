@@ -4,14 +4,14 @@ import { refuse } from "../schema/refusal.ts";
 
 /** OWASP's second recommendation for argon2id. */
 const ARGON2ID = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
-const AT_ONCE = 2;
-/** Who comes when so many wait would wait for seconds. */
+const MAX_CONCURRENT = 2;
+/** Maximum number of waiting requests; a further one would wait for seconds. */
 const MAX_WAITING = 100;
-/** Of a password that nobody knows: an unknown account costs what a known one does. */
+/** The hash of a random password, verified for unknown accounts so that they take as long as known ones. */
 export const DUMMY =
   "$argon2id$v=19$m=19456,t=2,p=1$j3YF/lCwlLauc86sLLuKfB1IWgtp7mRshWeMXobvcrI$Au6qlwwoFjnJy9sJSpe8okbqlmwZ0LueFQ0M80h46Vo";
 
-/** What does the work, and can be counted. */
+/** The hash function. Tests replace it to count calls. */
 export type Hashing = {
   hash(password: string): Promise<string>;
   /** May throw where the hash is damaged. */
@@ -28,8 +28,8 @@ export function createPasswords(hashing: Hashing = argon2id) {
   let running = 0;
 
   /** Refuses where too many wait already. */
-  async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (running < AT_ONCE) running++;
+  async function withSlot<T>(work: () => Promise<T>): Promise<T> {
+    if (running < MAX_CONCURRENT) running++;
     else {
       if (waiting.length >= MAX_WAITING) refuse("Too many people are signing in, try again in a moment");
       await new Promise<void>((resolve) => waiting.push(resolve));
@@ -37,7 +37,7 @@ export function createPasswords(hashing: Hashing = argon2id) {
     try {
       return await work();
     } finally {
-      // Whoever is next takes the place over, so that nobody comes between.
+      // Passes the slot to the next one, so that no other request gets it in between.
       const next = waiting.shift();
       if (next) next();
       else running--;
@@ -45,11 +45,11 @@ export function createPasswords(hashing: Hashing = argon2id) {
   }
 
   return {
-    hash: (password: string): Promise<string> => inTurn(() => hashing.hash(password)),
+    hash: (password: string): Promise<string> => withSlot(() => hashing.hash(password)),
 
-    /** Without a hash it takes as long, and is false. A damaged hash is none. */
+    /** Returns false without a hash, or with a damaged one, after the same time. */
     verify: (password: string, hash: string | null): Promise<boolean> =>
-      inTurn(async () => {
+      withSlot(async () => {
         // The engine throws on an empty password, at once.
         const isRight = await hashing.verify(password === "" ? "\0" : password, hash ?? DUMMY).catch(() => false);
         return isRight && hash !== null && password !== "";

@@ -1,4 +1,4 @@
-/** What a sealed value is bound to: it opens nowhere else. */
+/** Contexts that sealed values are bound to. A value opens only with the context it was sealed with. */
 
 export const variablePlace = (teamId: string, environmentId: string, name: string): string[] => [
   "variable",
@@ -17,5 +17,5 @@ export const integrationPlace = (teamId: string, integrationId: string): string[
   integrationId,
 ];
 
-/** What a browser keeps while its owner signs in elsewhere. */
+/** The context of the cookie that a browser keeps while its owner signs in at the provider. */
 export const oidcFlowPlace = (): string[] => ["oidc flow"];

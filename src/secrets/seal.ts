@@ -3,8 +3,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 
 /**
- * A sealed text: version (1 byte), name of the key (4), nonce (12), cipher text, tag (16). The name is not secret: it
- * tells which key opens it, not what the key is.
+ * A sealed text: version (1 byte), name of the key (4), nonce (12), cipher text, tag (16). The name identifies the key and is not secret.
  */
 const VERSION = 1;
 const KEY_NAME = { at: 1, length: 4 };
@@ -30,8 +29,8 @@ export class SealError extends Error {
 }
 
 /**
- * `secret` is 32 bytes, `old` those that were used before. `place` names where a text belongs, such as team, environment
- * and name: moved elsewhere, it does not open.
+ * `secret` has 32 bytes; `old` are the previous ones. `place` is the context of a text, such as team, environment and name: in another
+ * context it does not open.
  */
 export function createSeal(secret: Uint8Array, old?: Uint8Array) {
   const current = deriveKey(secret);
@@ -40,12 +39,11 @@ export function createSeal(secret: Uint8Array, old?: Uint8Array) {
     keys.find(({ name }) => name.equals(sealed.subarray(KEY_NAME.at, KEY_NAME.at + KEY_NAME.length)));
 
   return {
-    /** Hexadecimal, as the database tells them. */
+    /** Hexadecimal, like names in the database. */
     keyName: current.name.toString("hex"),
     keyNames: keys.map(({ name }) => name.toString("hex")),
     /**
-     * Identifies the key in the database, hexadecimal. It is derived with HKDF for this purpose alone, so it does not help
-     * to find the key or to open anything.
+     * Identifies the key in the database, hexadecimal. It is derived with HKDF for this purpose only, so it reveals nothing about the key.
      */
     keyDigest: current.digest,
     keyDigests: keys.map(({ digest }) => digest),

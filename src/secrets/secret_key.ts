@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, lchownSync, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** Undefined when there is none. Throws an Error that says what is wrong with it. */
+/** Returns undefined if there is none. Throws an Error that says what is wrong with it. */
 export function readSecretKey(file: string): Uint8Array | undefined {
   if (!existsSync(file)) return undefined;
   const key = Buffer.from(readText(file).trim(), "base64");
@@ -31,7 +31,7 @@ export function createSecretKey(file: string): Uint8Array {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${crypto.randomUUID()}`;
   try {
-    // Whole from the moment it is there: who finds half of it would not start.
+    // Created atomically, because a server that finds half of it would not start.
     writeFileSync(draft, `${randomBytes(32).toString("base64")}\n`, { mode: 0o600, flag: "wx", flush: true });
     // A server that root starts once must not keep the owner of the directory from starting it later.
     const { uid, gid } = statSync(dirname(file));

@@ -1,4 +1,4 @@
-/** Tokens of sessions and one-time links: nobody guesses one, and the database holds its digest only. */
+/** Tokens of sessions and one-time links: they cannot be guessed, and the database only contains their digests. */
 
 const SHAPE = /^[\w-]{43}$/;
 
@@ -8,7 +8,7 @@ export const createToken = (): { token: string; digest: string } => {
   return { token, digest: tokenDigest(token) };
 };
 
-/** Digits and small letters: what people read out, and what no chat takes for the end of an address. */
+/** Digits and lower-case letters, which people can read out, and which no chat takes for the end of an address. */
 const LINK_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const LINK_SHAPE = /^[0-9a-hjkmnp-tv-z]{32}$/;
 
@@ -25,7 +25,7 @@ const TOKENS_IN_PATH = /(?<=\/)(?:[\w-]{43}|[0-9a-hjkmnp-tv-z]{32})(?=[/.]|$)/g;
 /** The path of a page, as it may be logged: those of invitations, shares and badges hold tokens. */
 export const maskTokens = (path: string): string => path.replace(TOKENS_IN_PATH, "…");
 
-/** What is no token costs no database work. */
+/** Whether the text has the shape of a token. Other texts are refused without a query. */
 export const isToken = (text: string): boolean => SHAPE.test(text);
 
 /** Lower-case hexadecimal SHA-256. */

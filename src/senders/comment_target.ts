@@ -8,7 +8,7 @@ type CommentTarget = { number: string; since: string | null };
 /** The merged pull requests that contain a commit, as a code host lists them, or why there is no list. */
 type Merged = { number: unknown; mergedAt: string | undefined }[] | Outcome;
 
-/** Undefined: the message belongs to no pull request. `listMerged` asks the code host. */
+/** Undefined: the message belongs to no pull request. `listMerged` requests a list from the code host. */
 export async function findTarget(
   { notice: { pullRequest }, comment }: Pick<Job, "notice" | "comment">,
   listMerged: (commit: string) => Promise<Merged>,

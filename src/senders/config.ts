@@ -10,7 +10,7 @@ import { refuse } from "../schema/refusal.ts";
 export const checkConfig = (kind: Kind, config: Record<string, unknown>): Record<string, unknown> =>
   check(CONFIGS[kind], config, false, "config") as Record<string, unknown>;
 
-/** Refuses where an address is private for everybody to see; names are looked up when something is sent. */
+/** Refuses addresses that are obviously private; names are looked up when something is sent. */
 export function requirePublic(config: Record<string, unknown>, allow: BlockList): void {
   for (const name of ["url", "baseUrl"]) {
     if (typeof config[name] !== "string") continue;

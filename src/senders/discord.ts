@@ -8,12 +8,12 @@ const COLORS = { bad: 0xd1242f, good: 0x1a7f37, neutral: 0x6e7781 };
 /** The maximum length of the lines of all known bugs together. */
 const MAX_BUG_LIST_CHARACTERS = 2_000;
 
-/** Markdown would make a link of what a test is called. Cut before, because every character may become two. */
+/** Markdown would turn parts of a test's name into links. Truncates first, because every character may become two. */
 const escape = (text: string, max: number) => shorten(oneLine(text), max / 2).replace(/[\\*_~`|[\]<]/g, "\\$&");
 
 export function toDiscordMessage(notice: Notification) {
   const { tone, title, text, facts, lines, knownBugs = [], url, buildUrl, occurredAt } = notice;
-  // Of all its texts together an embed holds 6,000 characters.
+  // The texts of an embed may have 6,000 characters in total.
   let room = MAX_BUG_LIST_CHARACTERS;
   const bugs = knownBugs
     .map(({ text, url }) => `\n- [${escape(text, 2 * MAX_BUG_LINE_CHARACTERS)}](${url})`)
@@ -50,7 +50,7 @@ export const discord: Sender<"discord"> = {
 
   async send(http, { url }, { notice, now }) {
     const target = new URL(url);
-    // Without it Discord answers before it knows whether the message is right.
+    // Without this parameter Discord answers before it has validated the message.
     target.searchParams.set("wait", "true");
     const answer = await http.request(postJson(target.href, {}, toDiscordMessage(notice)));
     return judge(answer, answer.status === 200, now);

@@ -39,7 +39,7 @@ type Access = Pick<Outbound, "request"> & { headers: Record<string, string> };
 
 const repositoryOf = ({ baseUrl, repository }: Config) => `${baseUrl}/repos/${repository}`;
 
-/** The primary limit is a 403 as well, and tells when it is over in a header of its own. */
+/** The primary rate limit is a 403 as well, with its end in a header of its own. */
 function judge(answer: OutboundAnswer, ok: boolean, now: Date): Outcome {
   const outcome = judgeStatus(answer, ok, now);
   const isLimited = answer.status === 403 && answer.headers.get("x-ratelimit-remaining") === "0";
@@ -74,7 +74,7 @@ async function openIssue(http: Access, config: Config, { notice, options, now }:
   return withLink(judge(answer, answer.status === 201, now), textAt(parse(answer.text), "html_url"));
 }
 
-/** Comments that are looked through for our own: those since it was first asked for. */
+/** Page size of the search for our own comment, among those since it was first requested. */
 const COMMENTS_PER_PAGE = 100;
 
 /** The id of a comment that an earlier try has made; null: there is none. */
@@ -133,14 +133,14 @@ async function comment(http: Access, config: Config, job: Job): Promise<Outcome>
   if (known !== null) {
     const url = `${repositoryOf(config)}/issues/comments/${known}`;
     const answer = await http.request({ ...postJson(url, http.headers, { body: comment.body }), method: "PATCH" });
-    // Somebody has deleted it.
+    // The comment was deleted.
     if (answer.status !== 404) return withComment(judge(answer, answer.status === 200, now), known);
   }
   const answer = await http.request(postJson(list, http.headers, { body: comment.body }));
   return withComment(judge(answer, answer.status === 201, now), at(parse(answer.text), "id"));
 }
 
-/** What a workflow declares to be told the execution that its results are to join. */
+/** The input that a workflow declares to receive the id of the execution that its results belong to. */
 const EXECUTION_INPUT = "assay_execution_id";
 
 async function dispatch(http: Access, config: Config, { options, now }: Job): Promise<Outcome> {

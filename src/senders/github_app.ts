@@ -35,7 +35,7 @@ async function sign({ appId, privateKey }: GithubApp, now: Date): Promise<string
     .sign(createPrivateKey(privateKey));
 }
 
-/** The token, from before if it still lives, or what came of asking for it. */
+/** Returns a cached token if it is still valid, or the result of requesting one. */
 export async function requestToken(http: Outbound, app: GithubApp, now: Date): Promise<{ token: string } | Outcome> {
   const known = tokens.get(keyOf(app));
   if (known && known.expiresAt - now.getTime() > LEAST_LIFE_MS) return { token: known.token };
@@ -63,5 +63,5 @@ export async function requestToken(http: Outbound, app: GithubApp, now: Date): P
   return { token };
 }
 
-/** The next delivery asks for another token: GitHub did not take this one any more. */
+/** Discards the token, because GitHub no longer accepts it; the next delivery requests another one. */
 export const forgetToken = (app: GithubApp): void => void tokens.delete(keyOf(app));

@@ -25,7 +25,7 @@ type Access = {
 };
 
 /** GitHub takes no more in one request; further requests add to them. */
-const BATCH = 50;
+const MAX_BATCH_SIZE = 50;
 const MAX_TITLE_CHARACTERS = 255;
 /** GitHub takes 64 KiB. */
 const MAX_MESSAGE = 4_000;
@@ -51,7 +51,7 @@ async function findCheckRun({ http, headers, repository }: Access, { id, notice,
   return typeof runId === "number" ? { runId, count: Number(at(run, "output", "annotations_count")) || 0 } : undefined;
 }
 
-/** One check run for each delivery: GitHub shows the newest of a name. */
+/** Creates one check run per delivery; GitHub shows the newest of a name. */
 export async function createCheckRun(access: Access, job: Job): Promise<Outcome> {
   const { http, headers, repository, judge } = access;
   const { notice, options, annotations = [], now } = job;
@@ -74,16 +74,16 @@ export async function createCheckRun(access: Access, job: Job): Promise<Outcome>
         ...(notice.url === null ? {} : { details_url: notice.url }),
         status: "completed",
         conclusion: CONCLUSIONS[notice.state],
-        output: { ...output, annotations: annotations.slice(0, BATCH).map(toAnnotation) },
+        output: { ...output, annotations: annotations.slice(0, MAX_BATCH_SIZE).map(toAnnotation) },
       }),
     );
     if (answer.status !== 201) return judge(answer, false, now);
     runId = at(parse(answer.text), "id");
     link = textAt(parse(answer.text), "html_url");
-    sent = BATCH;
+    sent = MAX_BATCH_SIZE;
   }
-  for (; sent < annotations.length; sent += BATCH) {
-    const batch = annotations.slice(sent, sent + BATCH).map(toAnnotation);
+  for (; sent < annotations.length; sent += MAX_BATCH_SIZE) {
+    const batch = annotations.slice(sent, sent + MAX_BATCH_SIZE).map(toAnnotation);
     const url = `${repository}/check-runs/${runId}`;
     const answer = await http.request({
       ...postJson(url, headers, { output: { ...output, annotations: batch } }),

@@ -30,7 +30,7 @@ const STATES = { success: "success", failure: "failed", error: "failed" };
 const projectOf = ({ baseUrl, project }: Config) => `${baseUrl}/api/v4/projects/${encodeURIComponent(project)}`;
 const headersOf = ({ token }: Config) => ({ "PRIVATE-TOKEN": token });
 
-/** The newest notes are looked through for our own. */
+/** The number of newest notes that are searched for our own. */
 const NOTES_PER_PAGE = 100;
 
 /** The id of a note that an earlier try has made; null: there is none. */
@@ -82,7 +82,7 @@ async function comment(http: Outbound, config: Config, job: Job): Promise<Outcom
   if (known !== null) {
     const request = postJson(`${list}/${known}`, headersOf(config), written);
     const answer = await http.request({ ...request, method: "PUT" });
-    // Somebody has deleted it.
+    // The note was deleted.
     if (answer.status !== 404) return withComment(judge(answer, answer.status === 200, now), known);
   }
   const answer = await http.request(postJson(list, headersOf(config), written));
@@ -145,7 +145,7 @@ export const gitlab: Sender<"gitlab"> = {
     if (typeof request === "string") return { status: "refused", error: request };
     let answer = await http.request(request);
     const { inputs = {}, execution } = job.options;
-    // A project may let nobody set variables; a pipeline that asks for none and is not waited for starts without.
+    // A project may forbid variables. A pipeline without required ones, for which no execution waits, starts without them.
     if (execution && !execution.waits && Object.keys(inputs).length === 0 && isWithoutVariables(answer))
       answer = await http.request(
         toRequest(config, { ...job, options: { ...job.options, execution: undefined } }) as OutboundRequest,

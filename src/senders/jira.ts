@@ -47,7 +47,7 @@ function toDocument(notice: Notification) {
   };
 }
 
-/** Wiki markup; what stands in {noformat} is not read as such. */
+/** Wiki markup; text in {noformat} is not interpreted. */
 function toIssueText(notice: Notification): string {
   const { text, facts, lines, knownBugs = [] } = notice;
   const named = knownBugs.map(({ text }) => shorten(text, MAX_BUG_LINE_CHARACTERS));

@@ -17,7 +17,7 @@ const says = (body: unknown): string | undefined => {
   return [textAt(body, "message"), ...listAt(body, "errors").map(String)].filter(Boolean).join(": ") || undefined;
 };
 
-/** At most 255 characters; a longer topic keeps apart what it is about by its digest. */
+/** Returns at most 255 characters; a longer topic stays unique by its digest. */
 const toDedupKey = (topic: string): string =>
   topic.length <= 255 ? topic : `${topic.slice(0, 190)} ${Bun.SHA256.hash(topic, "hex")}`.toWellFormed();
 

@@ -20,7 +20,7 @@ const MAX_PROOF_CHARACTERS = 400;
 /** Maximum number of owners that are named of one test. */
 const MAX_OWNERS = 3;
 
-/** A line that nobody sees: it tells the comment from others of the same author. */
+/** An invisible line that distinguishes the comment from others of the same author. */
 export const markerOf = (projectId: string): string => `<!-- assay ${projectId} -->`;
 
 /** Tells the comment about a bug on the pull request that brought its culprit from others of the same author. */
@@ -56,7 +56,7 @@ const testWords = ({ owners, location, ...test }: FailedTest): string =>
     .filter(Boolean)
     .join(" ");
 
-/** What several tests have in common stands once, before their names. */
+/** Formats the tests of one cause: the shared message once, then the names. */
 function causeLine({ message, bug, tests: { first, total } }: FailedCause): string {
   const said = message === "" ? "" : code(shorten(oneLine(message), MAX_MESSAGE_CHARACTERS));
   const known = bug === null ? "" : ` ${link(bug)}`;
@@ -103,7 +103,7 @@ function originLine({ url, buildUrl, commit, queue, durationMs, baseline }: Pull
   return parts.filter(Boolean).join(" · ");
 }
 
-/** At most 65,535 characters; folded where all is well, so that it takes one line. */
+/** Renders at most 65,535 characters. If everything is fine the details are folded, so that the comment takes one line. */
 export function renderComment(state: PullRequestState, projectId: string): string {
   const { projectName, headline, rerun, isGood } = state;
   const title = `${code(shorten(projectName, MAX_TITLE_CHARACTERS))}: ${code(shorten(headline, 500))}${rerun === null ? "" : `, ${rerun}`}`;
@@ -142,5 +142,5 @@ export function renderCulpritComment({ projectId, test, commit, proof, bugReport
   ].join("\n\n");
 }
 
-/** Names of projects come from people: outside of code, an @ would notify somebody. */
+/** Names of projects are entered by people: outside of code, an @ would notify someone. */
 const withoutMentions = (html: string) => `<code>${html.replaceAll("@", "&#64;")}</code>`;

@@ -1,4 +1,4 @@
-/** Sends one delivery once, by whichever sender its integration needs, and tells how it went. */
+/** Sends one delivery once with the sender of its integration, and returns the outcome. */
 
 import { type Outbound, type OutboundAnswer, OutboundError } from "../http/outbound.ts";
 import type { DeliveryAttempt } from "../schema/deliveries.ts";
@@ -45,10 +45,10 @@ export type { Outbound };
 /** `config` is whole, `secrets` are the texts in it that must not be seen anywhere. */
 export type Receiver = { kind: Kind; config: Record<string, unknown>; secrets: readonly string[] };
 
-/** What a user reads of a failure of ours; the log has the rest. */
+/** The message of an internal error for users; the log has the details. */
 export const INTERNAL_ATTEMPT = "Internal error while sending. See the log of the server";
 
-/** Throws nothing: `bug` is what went wrong in ourselves, which may pass like any other failure. */
+/** Never throws: `bug` is an internal error, which may be temporary like any other failure. */
 export async function send(
   http: Outbound,
   { kind, config, secrets }: Receiver,
@@ -96,12 +96,12 @@ export async function send(
   };
 }
 
-/** Shorter ones are words that stand in many answers. */
-const SHORTEST = 8;
+/** Minimum length of masked texts; shorter ones are words that occur in many answers. */
+const MIN_MASKED_LENGTH = 8;
 
-/** Returns the parts of a secret that receivers may send back: of an address, those that nobody can guess. */
+/** Returns the parts of a secret that receivers may send back; of an address, those that cannot be guessed. */
 function partsOf(secret: string): string[] {
-  // Base64 may come without its padding, or with that spelled otherwise.
+  // Base64 may come without its padding, or with encoded padding.
   const parts = [secret, secret.replace(/^whsec_/, ""), secret.replace(/=+$/, "")];
   // A token may begin like an address and be none.
   const address = /^https?:/i.test(secret) ? URL.parse(secret) : null;
@@ -111,5 +111,5 @@ function partsOf(secret: string): string[] {
     parts.push(`${pathname}${search}`, pathname, search);
     parts.push(...[...pathname.split("/"), ...searchParams.values()].filter(isSecret));
   }
-  return parts.filter((part) => part.length >= SHORTEST);
+  return parts.filter((part) => part.length >= MIN_MASKED_LENGTH);
 }

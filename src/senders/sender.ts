@@ -1,31 +1,31 @@
-/** The shape of every sender: what an integration can be asked for, and what came of it. */
+/** The interface of every sender: the actions of an integration, and their outcome. */
 
 import type { Outbound, OutboundAnswer, OutboundRequest } from "../http/outbound.ts";
 import type { ConfigOf, IntegrationAction, Kind } from "../schema/integration_configs.ts";
 import type { Annotation } from "../schema/pull_requests.ts";
 import type { Notification } from "../schema/notifications.ts";
 
-/** What an automation's action says beside the notice; which fields there are depends on the action. */
+/** Options of an automation's action besides the notification. The action determines which are present. */
 export type ActionOptions = {
-  /** Of a commit status. */
+  /** Only for a commit status. */
   context?: string | undefined;
-  /** Of an issue; null or undefined: the integration's. */
+  /** Only for an issue; null or undefined: the labels of the integration. */
   labels?: readonly string[] | undefined;
-  /** Of a pipeline. */
+  /** Only for a pipeline, as are `ref` and `inputs`. */
   workflow?: string | undefined;
   ref?: string | undefined;
   inputs?: Readonly<Record<string, string>> | undefined;
-  /** That its results are to join. `waits`: it was begun for them, so that a pipeline which cannot know it is of no use. */
+  /** The execution that the results belong to. `waits`: it was created for them, so a pipeline that cannot receive its id is useless. */
   execution?: { projectId: string; id: string; waits: boolean } | undefined;
 };
 
 /** The comment on a pull request that a message becomes. */
 export type CommentJob = {
-  /** Its id at the code host; null: not known, or there is none yet. */
+  /** The id of the comment at the code host. Null: it is not known, or there is no comment yet. */
   id: string | null;
-  /** When it was first asked for; null: there can be none. ISO 8601. */
+  /** When it was first requested, in ISO 8601; null: there can be no comment yet. */
   since: string | null;
-  /** How its body begins, and that of no other comment of the author. */
+  /** The beginning of its body, which no other comment of the author has. */
   marker: string;
   body: string;
   /** The comment belongs to the merged pull request that contains this commit. Undefined: to that of the notification. */
@@ -35,10 +35,10 @@ export type CommentJob = {
 export type Job = {
   /** The delivery's; the same at every attempt. */
   id: string;
-  /** It was tried before, and may have arrived. */
+  /** Whether an earlier attempt may have arrived. */
   isRetry?: boolean;
   comment?: CommentJob | undefined;
-  /** What failed where, of a check run. */
+  /** The annotations of a check run. */
   annotations?: readonly Annotation[] | undefined;
   action: IntegrationAction;
   options: ActionOptions;
@@ -46,28 +46,28 @@ export type Job = {
   now: Date;
 };
 
-/** `gone`: the receiver wants nothing any more. `link`: the page of what has been made. `commentId`: of a comment. */
+/** `gone`: the receiver wants no more deliveries. `link`: the page of the created object. `commentId`: only for a comment. */
 export type Outcome =
   | { status: "sent"; link?: string; commentId?: string }
   | { status: "retry"; error: string; afterMs?: number }
   | { status: "refused" | "gone"; error: string }
-  /** The receiver has answered that there is nothing to do, which is no failure of anybody. */
+  /** The receiver has answered that there is nothing to do, which is no failure. */
   | { status: "inapplicable"; error: string };
 
 export type Sender<K extends Kind> = {
   actions: readonly IntegrationAction[];
-  /** What a test sends. */
+  /** The action of a test message. */
   sample: IntegrationAction;
   /**
-   * What a job sets the state of, if it does: of two for the same only the newer one is worth sending. A retry of the
-   * older would overtake it.
+   * Returns the key of the external state that a job sets, if any. Of two jobs with the same key only the newer is worth sending: a retry
+   * of the older one would overwrite it.
    */
   stateOf?(job: Pick<Job, "action" | "options" | "notice">): string | undefined;
   /** Throws OutboundError when there is no answer. */
   send(http: Outbound, config: ConfigOf<K>, job: Job): Promise<Outcome>;
 };
 
-/** With the page of what has been made, where the answer tells it. */
+/** Adds the page of the created object, if the answer has one. */
 export const withLink = (outcome: Outcome, link: string | undefined): Outcome =>
   outcome.status === "sent" && link !== undefined ? { ...outcome, link } : outcome;
 
@@ -75,8 +75,8 @@ export const withLink = (outcome: Outcome, link: string | undefined): Outcome =>
 export const isAboutCulprit = ({ type }: Pick<Notification, "type">): boolean => type === "bug_report.culprit_found";
 
 /**
- * Returns the key that messages about one comment share, of which the newest supersedes the others: one for each execution, because one of
- * an older commit must not take the place of one of a newer commit, or for each bug.
+ * Returns the key that messages about one comment share, of which the newest supersedes the others: one per execution, because a comment of
+ * an older commit must not replace one of a newer commit, or one per bug.
  */
 export const commentKey = (notice: Notification): string => {
   const { pullRequest, data } = notice;
@@ -86,7 +86,7 @@ export const commentKey = (notice: Notification): string => {
   return `comment ${subject} ${textAt(data, "project", "id")}`;
 };
 
-/** With the id of the comment that was written, to be kept. */
+/** Adds the id of the written comment, to be stored. */
 export function withComment(outcome: Outcome, id: unknown): Outcome {
   if (outcome.status !== "sent") return outcome;
   return typeof id === "number" || typeof id === "string" ? { ...outcome, commentId: String(id) } : outcome;
@@ -109,7 +109,7 @@ export function retryAfter({ headers }: OutboundAnswer, now: Date): number | und
   return Number.isFinite(ms) && ms > 0 ? ms : undefined;
 }
 
-/** For services that say in the status what they think; `says` finds the reason in the answer. */
+/** Judges answers of services that use the status code; `says` extracts the reason from the answer. */
 export function judge(
   answer: OutboundAnswer,
   ok: boolean,
@@ -137,7 +137,7 @@ export function parse(text: string): unknown {
   }
 }
 
-/** What stands there in an answer that may hold anything. */
+/** Returns the value at a path of an untrusted answer, or undefined. */
 export function at(body: unknown, ...path: (string | number)[]): unknown {
   let value = body;
   for (const name of path)
@@ -155,13 +155,13 @@ export const listAt = (body: unknown, ...path: (string | number)[]): unknown[] =
   return Array.isArray(value) ? value : [];
 };
 
-/** The message, and what it says is wrong in detail. */
+/** Returns the message and the details of an error. */
 function sayMessage(body: unknown): string | undefined {
   const said = [at(body, "message") ?? at(body, "error"), at(body, "errors")].filter((part) => part != null);
   return said.map((part) => (typeof part === "string" ? part : JSON.stringify(part))).join(": ") || undefined;
 }
 
-/** At most `max` UTF-16 units, with an ellipsis where something was cut. */
+/** Truncates to `max` UTF-16 units, with an ellipsis. */
 export function shorten(text: string, max: number): string {
   return text.length <= max
     ? text
@@ -171,20 +171,20 @@ export function shorten(text: string, max: number): string {
         .replace(/\uFFFD$/, "")}…`;
 }
 
-/** What comes from reports may hold line breaks and terminal colours. */
+/** Text from reports may contain line breaks and terminal colours. */
 export const oneLine = (text: string): string =>
   Bun.stripANSI(text)
     .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
     .trim();
 
-/** In a fence that the text cannot close, so that nothing in it is a mention, a command or a link. */
+/** Puts lines in a fence that they cannot close, so that they contain no mention, command or link. */
 function fence(lines: readonly string[]): string {
   const text = lines.map(oneLine).join("\n");
   const ticks = "`".repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)));
   return `${ticks}\n${text}\n${ticks}`;
 }
 
-/** A code span: nobody is mentioned in it, and nothing linked. */
+/** A code span, in which mentions and links have no effect. */
 export const code = (text: string): string => `\`${oneLine(text).replaceAll("`", "'")}\``;
 
 /** The maximum length of the line of a known bug. */
@@ -213,7 +213,7 @@ const escapeLink = (url: string) => url.replace(/[<>\s\\]/g, encodeURIComponent)
 /** A build's address comes from CI, and may be anything. */
 export const isHttp = (url: string): boolean => /^https?:\/\/[^\s]+$/i.test(url) && URL.canParse(url);
 
-/** Where there is more to see; `open` is what a button says. */
+/** Links to more details; `open` is the label of a button. */
 export const linksOf = ({ url, buildUrl }: Pick<Notification, "url" | "buildUrl">) => [
   ...(url && isHttp(url) ? [{ name: "Assay", open: "Open in Assay", url }] : []),
   ...(buildUrl && isHttp(buildUrl) ? [{ name: "Build", open: "Open the build", url: buildUrl }] : []),

@@ -7,10 +7,10 @@ import type { Notification } from "../schema/notifications.ts";
 const unlink = (text: string): string =>
   text.replaceAll("://", ":\u200b//").replace(/\b(?:mailto:|www\.)/gi, "$&\u200b");
 
-/** In the label of a link, where Slack has no other way to take a mark literally. */
+/** Removes marks in the label of a link, where Slack has no escape for them. */
 const unmark = (text: string): string => text.replace(/[*_~`]/g, "\u200b$&");
 
-/** Otherwise a test named <!channel> would page everybody. Cut before, so that no entity is cut in two. */
+/** Escapes text, because a test named <!channel> would otherwise notify everyone. Truncates first, so that no entity is split. */
 const escape = (text: string, max: number): string => {
   const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
   for (let length = max; ; length -= Math.ceil(length / 10)) {
@@ -32,7 +32,7 @@ export function toSlackMessage({ tone, title, text, facts, lines, knownBugs = []
     text: escape(`${name}: ${oneLine(value)}`, 300),
   }));
   return {
-    // Names hold marks such as "*" and "_", which are part of them.
+    // Names contain marks such as "*" and "_" literally.
     mrkdwn: false,
     text: escape(`${heading}: ${oneLine(text)}`, 3_000),
     blocks: [
@@ -57,7 +57,7 @@ export const slack: Sender<"slack"> = {
 
   async send(http, { url }, { notice, now }) {
     const answer = await http.request(postJson(url, {}, toSlackMessage(notice)));
-    // Slack says in words what was wrong.
+    // Slack answers with the error as text.
     const says = () => (answer.text === "" ? undefined : oneLine(answer.text));
     return judge(answer, answer.status === 200 && answer.text.trim() === "ok", now, says);
   },

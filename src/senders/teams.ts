@@ -13,7 +13,7 @@ const escape = (text: string, max: number) => shorten(oneLine(text), max).replac
 
 const block = (text: string, more: Record<string, unknown> = {}) => ({ type: "TextBlock", text, wrap: true, ...more });
 
-/** As many lines as fit. */
+/** Includes as many lines as fit. */
 export function toTeamsMessage(notice: Notification) {
   for (let count = Math.min(notice.lines.length, MAX_LINES); ; count = Math.floor(count / 2)) {
     const message = toCard({ ...notice, lines: notice.lines.slice(0, count) });

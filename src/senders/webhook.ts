@@ -1,4 +1,4 @@
-/** Webhooks to anybody, signed as Standard Webhooks says: https://www.standardwebhooks.com */
+/** Webhooks to any receiver, signed according to Standard Webhooks: https://www.standardwebhooks.com */
 
 import { createHmac } from "node:crypto";
 import type { Outbound } from "../http/outbound.ts";
@@ -6,7 +6,7 @@ import type { ConfigOf } from "../schema/integration_configs.ts";
 import { shorten, type Job, type Outcome, postJson, retryAfter, type Sender } from "./sender.ts";
 import type { Notification } from "../schema/notifications.ts";
 
-/** Receivers are told to expect small bodies: below 20 kB. */
+/** The documented maximum size of a body is 20 kB. */
 const MAX_BYTES = 20_000;
 
 /** While a secret is replaced, the one before signs as well. */

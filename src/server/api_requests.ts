@@ -83,7 +83,7 @@ export function createApi(routes: readonly Route[], options: ApiOptions, records
     try {
       return await take(route, received, toAsked(received.request, route, { caller, params, progress }), progress);
     } catch (error) {
-      // That it does not exist comes before what is wrong with the rest, and costs a look only when something is.
+      // A missing object is reported before other mistakes. This costs a query only if there is a mistake.
       const isMistake = error instanceof Problem && error.code === "VALIDATION_ERROR";
       if (isMistake && !(await selectAllExist(options.database.fast, params))) absent();
       throw error;
@@ -183,7 +183,7 @@ function toAsked(request: Request, route: Route, { caller, params, progress: { a
   };
 }
 
-/** Exactly what handlers may use: the options hold more. */
+/** Returns only the options that handlers may use. */
 function toExecuteOptions({ cursorSecret, ...options }: ApiOptions): ExecuteOptions {
   const { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, signals, log } = options;
   const { live, eventStreams, attachments } = options;

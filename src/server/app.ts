@@ -110,7 +110,7 @@ export function createApp(options: AppOptions) {
       return path === CI_AUTH ? respondToCi(incoming) : respondWithPage(incoming);
     },
 
-    /** To be called every minute: gives back the memory of clients that are gone, and stores how often some were refused. */
+    /** Call this every minute. It releases the memory of clients that are gone, and stores how often some were refused. */
     sweep(): void {
       api.sweep();
       strangers.sweep();

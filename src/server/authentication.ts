@@ -1,4 +1,4 @@
-/** Identifies the key of a request, counts the request against its rate limit, and decides what a refused caller gets. */
+/** Identifies the key of a request, counts the request against its rate limit, and decides the answer to a refused caller. */
 
 import type { Deadlines } from "../http/deadline.ts";
 import type { Problem } from "../http/problem.ts";
@@ -13,7 +13,7 @@ import { requireKind } from "./authorization.ts";
 /** The database takes far less to look up a key, or is not available. */
 const LOOK_UP_SECONDS = 10;
 
-/** How far a request has come, and what it has shown of itself. */
+/** The progress of a request and what is known of its caller. */
 export type CallerProgress = Progress & { caller: Caller | undefined; admission: Admission | undefined };
 
 type AuthenticationOptions = { keys: Sql; rateLimit: RateLimit; deadlines: Deadlines; log: Log };
@@ -48,7 +48,7 @@ export function createAuthentication({ keys, rateLimit, deadlines, log }: Authen
       return caller;
     },
 
-    /** Counts one more request of the caller: what is sent together counts as if it were sent by itself. */
+    /** Counts one more request of the caller, because each part of a batch counts. */
     countAgain(caller: Caller, progress: CallerProgress): void {
       progress.admission = rateLimit.admit(caller.id);
       if (!progress.admission.admitted) throw toRateLimited(progress.admission);
@@ -57,10 +57,10 @@ export function createAuthentication({ keys, rateLimit, deadlines, log }: Authen
     /** Fails where the key has been revoked since it was looked up, unless a statement has already found it live. */
     requireLive,
 
-    /** Turns what went wrong into what the caller gets instead of an answer; never throws. */
+    /** Turns an error into the answer; never throws. */
     async refuse(error: unknown, client: () => string, progress: CallerProgress, requestId: string): Promise<Problem> {
       let problem = toProblem(error, log, requestId);
-      // An error is an answer too: a key that was revoked meanwhile gets none but 401.
+      // Also checked for errors: a key that was revoked meanwhile only gets 401.
       if (progress.caller && problem.status < 500 && problem.code !== "UNAUTHORIZED")
         await requireLive(progress.caller, progress).catch((error) => (problem = toProblem(error, log, requestId)));
       if (problem.code === "UNAUTHORIZED" || !progress.admission) {

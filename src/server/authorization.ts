@@ -14,7 +14,7 @@ export function requireKind({ kind }: Caller, path: string): void {
   if (asked !== kind) fail("UNAUTHORIZED", `A ${kind} key cannot call ${asked} endpoints`, CHALLENGE);
 }
 
-/** Answers 404 for the project or team of somebody else, as for one that does not exist. */
+/** Answers 404 for a project or team without access, as for one that does not exist. */
 export function requireAccess(caller: Caller, route: Route, params: Record<string, string>): void {
   const isOwn =
     route.access === "project" ? params["projectId"] === caller.projectId : params["teamId"] === caller.teamId;

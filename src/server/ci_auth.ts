@@ -23,7 +23,7 @@ export const CI_AUTH = "/auth/ci";
 
 /** A token has 16 KiB at most. */
 const BODY_LIMITS = { maxBytes: 32_768, maxInflatedBytes: 32_768, maxSeconds: 10 };
-/** The issuer is asked twice, and each answer may take 5 s. */
+/** The issuer gets two requests, and each answer may take 5 s. */
 const DEADLINE_SECONDS = 30;
 const MAX_ATTEMPT_LENGTH = 255;
 
@@ -31,7 +31,7 @@ type CiAuthOptions = {
   database: Database;
   outbound: Outbound;
   rateLimit: RateLimit;
-  /** What tokens must be made for. Without a trailing slash. */
+  /** The required audience of tokens, without a trailing slash. */
   publicUrl: string;
   log: Log;
   clock?: () => Date;
@@ -91,7 +91,7 @@ export function createCiAuth(options: CiAuthOptions, { readAddress, recordReques
   };
 }
 
-/** An issuer that is away may be back in a moment: whoever asks may try again. */
+/** An unavailable issuer may be back soon, so the request can be retried. */
 function throwAsProblem(error: unknown): never {
   if (!(error instanceof IssuerError)) throw error;
   throw new Problem("INTERNAL_ERROR", `Cannot read the keys of the token's issuer: ${error.message}`, {

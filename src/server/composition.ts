@@ -34,14 +34,14 @@ type CompositionOptions = {
   isReady: AppOptions["isReady"];
   /** The limits of open event streams; default: those of docs/events.md. */
   streamLimits?: Partial<StreamLimits> | undefined;
-  /** How pages recognise the person who asks; default: by the session cookie. */
+  /** How pages identify the visitor; default: by the session cookie. */
   visitors?: AppOptions["visitors"] | undefined;
-  /** How people sign in at the server with this public address; default: as the configuration says. */
+  /** Creates the sign-in for the server with this public address; default: as configured. */
   signIn?: ((publicUrl: string) => AppOptions["signIn"]) | undefined;
   clock?: AppOptions["clock"] | undefined;
 };
 
-/** Listens and answers when it returns. Throws when the address cannot be listened on. */
+/** Listens and answers when it returns. Throws if the address cannot be listened on. */
 export function composeServer(options: CompositionOptions) {
   const { config, log, database, secretKey, cursorSecret, isReady, clock } = options;
   const signals = createSignals(database.openListener);
@@ -106,7 +106,7 @@ export function composeServer(options: CompositionOptions) {
       return server.stop();
     },
 
-    /** Stops what runs beside the requests. To be called after `drain`. */
+    /** Stops everything that runs besides requests. Call it after `drain`. */
     close(): void {
       metrics.stop();
       uploadThread.close();

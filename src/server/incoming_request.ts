@@ -8,7 +8,7 @@ import { Reply } from "../request/reply.ts";
 /** The path of the API, relative to the public address. */
 export const API = "/api/v1";
 
-/** The label under which requests without a route are counted: anybody can make up paths. */
+/** The label under which requests without a route are counted, because anyone can invent paths. */
 export const UNKNOWN_ROUTE = "unknown";
 
 /** `started` is of `performance.now()`. */
@@ -38,7 +38,7 @@ export function requireHost({ request, target }: IncomingRequest): void {
     fail("VALIDATION_ERROR", `Cannot read the header "Host": expected one host name`);
 }
 
-/** Refuses a path that Bun has normalised: what a proxy in front has allowed is the path as sent. */
+/** Refuses a path that Bun has normalised, because a proxy in front has allowed the path as sent. */
 export function requireAsSent({ target: { path }, connection }: IncomingRequest): void {
   if (!isAsSent(path, connection.segments()))
     fail(

@@ -22,7 +22,7 @@ export const MCP = "/mcp";
 /** A message is a handful of fields. */
 const MAX_BODY_BYTES = 65_536;
 const MAX_BODY_SECONDS = 30;
-/** A tool asks the API several times, and a batch has several tools. */
+/** A tool sends several requests to the API, and a batch has several tools. */
 const DEADLINE_SECONDS = 60;
 const SPARE_SECONDS = 30;
 
@@ -55,7 +55,7 @@ export function createMcpRequests({ publicUrl }: McpOptions, { readAddress, reco
     const { request, connection } = incoming;
     requireHost(incoming);
     requireAsSent(incoming);
-    // The protocol asks for this status: clients take anything else for a failure.
+    // The protocol requires this status; clients treat any other one as a failure.
     if (request.method !== "POST")
       return refusal(405, "NOT_FOUND", `Method ${request.method} is not supported: this endpoint supports POST`, {
         Allow: "POST",
@@ -105,7 +105,7 @@ export function createMcpRequests({ publicUrl }: McpOptions, { readAddress, reco
   };
 }
 
-/** In the shape of every error, with a status of the protocol. */
+/** Returns an error in the shape of all errors, with a status of the protocol. */
 const refusal = (status: number, code: string, message: string, headers: Record<string, string> = {}): Reply =>
   new Reply(status, JSON.stringify({ error: { code, message } }), "application/json", headers);
 

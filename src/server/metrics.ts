@@ -33,15 +33,15 @@ const SHARED = "The same on all servers of a database.";
 
 export type CountedUpload = {
   /**
-   * warned: accepted, with warnings; repeated: these very bytes were there before, or the request was answered from
-   * memory; unauthorized: refused for its key.
+   * warned: accepted, with warnings; repeated: the same bytes were uploaded before, or the stored answer was sent again; unauthorized:
+   * refused for its key.
    */
   outcome: "accepted" | "warned" | "repeated" | "refused" | "unauthorized";
   /** The format of the report, if it was read. */
   format: string | undefined;
-  /** In the report; none where nothing was added. */
+  /** Number of cases in the report; none if nothing was added. */
   cases: number;
-  /** As sent. */
+  /** The size as sent. */
   bytes: number;
   /** From the last byte of the body to the answer. */
   seconds: number | undefined;
@@ -51,7 +51,7 @@ type MetricsOptions = {
   database: Pick<Database, "load">;
   /** Undefined: the database did not answer in time. */
   gauges: () => Promise<GaugesHere | undefined>;
-  /** By the name that they have in the metrics. */
+  /** Directories by their name in the metrics. */
   directories?: Record<string, string>;
 };
 
@@ -190,7 +190,7 @@ export function createMetrics({ database, gauges, directories = {} }: MetricsOpt
 
     notesDropped: (count: number) => void (dropped.value += count),
 
-    /** Everything, in the text format of Prometheus; without what only the database knows when it does not answer. */
+    /** Returns all metrics in the text format of Prometheus, without those of the database if it does not answer. */
     async exposition(): Promise<string> {
       return writeExposition([...own, ...databaseFamilies(await gauges())]);
     },

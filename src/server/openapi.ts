@@ -37,7 +37,7 @@ import { loggedUpload } from "../schema/uploads.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 export const OPENAPI_FILE = join(import.meta.dir, "openapi.json");
-/** What the tools for assistants take, as JSON Schema. */
+/** The input schemas of the tools for assistants, as JSON Schema. */
 export const INPUT_SCHEMAS_FILE = join(import.meta.dir, "../mcp/input_schemas.json");
 
 type Json = Record<string, unknown>;
@@ -88,7 +88,7 @@ const definitions: Record<string, v.GenericSchema> = {
   Variable: variable,
 };
 
-/** Families of endpoints, in the order in which somebody gets to know them. */
+/** Families of endpoints, in the order in which users get to know them. */
 const TAGS: Record<string, string> = {
   "test-runs": "Test results, one run for each task of an execution. CI uploads its reports here.",
   attachments:
@@ -127,7 +127,7 @@ const FAMILIES: Record<string, string> = {
   undefined: "projects",
 };
 
-/** By the first part of the path below the project or team; what is below a test run is of test runs, or of those who run it. */
+/** Returns the tag by the first part of the path below the project or team; paths below a test run belong to test runs, or to runners. */
 function tagOf(path: string): string {
   if (/\/(?:plan|batches|leases)$/.test(path)) return "runners";
   if (path.endsWith("/attachments")) return "attachments";
@@ -171,7 +171,7 @@ const settings = {
     const { openapi: _, secret, ...rest } = jsonSchema as Json;
     return secret === true ? { ...rest, writeOnly: true } : rest;
   },
-  /** JSON Schema has no words for these; what they demand is in their error messages. */
+  /** JSON Schema cannot express these; their error messages state the requirement. */
   ignoreActions: ["transform", "check", "raw_check"],
 };
 
@@ -215,7 +215,7 @@ const LAST_EVENT_ID = {
 
 const content = (schema: Json, type = "application/json") => ({ [type]: { schema } });
 
-/** By the codes of errors: which response it is, and when it is answered. */
+/** The name and the occasion of the response for each error code. */
 const ERRORS: Record<keyof typeof STATUS, [name: string, when: string]> = {
   VALIDATION_ERROR: [
     "Invalid",
@@ -246,7 +246,7 @@ const rateHeaders = Object.fromEntries(
   ]),
 );
 
-/** A parameter is a text on the wire; its schema says in the metadata what the text stands for. */
+/** A parameter is sent as text; its schema has the meaning of the text in the metadata. */
 function onTheWire(schema: v.GenericSchema): Json {
   const {
     description: _,

@@ -25,7 +25,7 @@ type PageRecords = {
   readAddress: ReadClientAddress;
   recordRequest: RecordRequest;
   exposition: ProbesOptions["exposition"];
-  /** Of addresses whose requests have neither a session nor a key. */
+  /** The rate limit of addresses whose requests have neither a session nor a key. */
   strangers: RateLimit;
 };
 

@@ -15,15 +15,15 @@ import { startLoops, watchConnections } from "../work/loops.ts";
 /** Besides connections, the process itself has some fifty open. */
 const OWN_DESCRIPTORS = 50;
 const SENSIBLE_DESCRIPTORS = 1_024;
-/** How long a server that stops waits for what may be lost. */
+/** Maximum time that a stopping server waits for records whose loss is acceptable. */
 const LAST_NOTES_MS = 1_000;
-/** As long as requests are given. A statement that takes longer ends with its connection when the database is closed. */
+/** Equal to the time that requests get. A statement that takes longer ends with its connection when the database is closed. */
 const DRAIN_MS = 30_000;
 
 /** A stream holds its connection: most of the descriptors are for others. */
 const streamsFor = (maxDescriptors: number) => Math.min(STREAM_LIMITS.server, Math.floor(maxDescriptors / 4));
 
-/** How many the process may have, and whether those are few. Throws when they are too few to begin. */
+/** Returns the limit of file descriptors and whether it is low. Throws if it is too low to start. */
 export function readDescriptors({ databasePool }: Pick<Config, "databasePool">) {
   const max = descriptorLimit();
   const needed = OWN_DESCRIPTORS + 2 * databasePool;
@@ -34,7 +34,7 @@ export function readDescriptors({ databasePool }: Pick<Config, "databasePool">) 
   return { max, isCramped: max !== undefined && max < SENSIBLE_DESCRIPTORS };
 }
 
-/** As `readDescriptors`, for whom only the log can tell. */
+/** Warns of a low limit that `readDescriptors` found. */
 export function warnOfDescriptors({ max, isCramped }: ReturnType<typeof readDescriptors>, log: Log): void {
   if (isCramped)
     log.warn(
@@ -49,11 +49,11 @@ export function warnOfDescriptors({ max, isCramped }: ReturnType<typeof readDesc
 type ServeOptions = {
   config: Config;
   log: Log;
-  /** Migrated; whoever has opened it closes it. */
+  /** The migrated database; the caller closes it. */
   database: OpenDatabase;
   secretKey: Uint8Array;
   cursorSecret: Uint8Array;
-  /** Runs when the server listens, and before it is ready: programs that wait for `/readyz` read what is printed. */
+  /** Runs when the server listens, before it is ready: programs that wait for `/readyz` read the printed text. */
   announce: (url: string) => Promise<void>;
 };
 

@@ -38,7 +38,7 @@ export function createUploadRecord({ pool, log, metrics }: { pool: Sql; log: Log
       notes.note({ caller, facts, request, search, requestId, clientAddress, status, message: problem?.message });
     },
 
-    /** To be called every minute. */
+    /** Call this every minute. */
     sweep: notes.sweep,
 
     /** Resolves when nothing is left to be stored. */

@@ -55,11 +55,11 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
         },
         onSpoolError: (error) => log.error("Cannot write an attachment of a report", { error }),
       }),
-      // Nor do they wait for anything.
+      // Uploads wait for no signals.
       signals: { watch: () => ({ next: async () => "closed", end() {} }), tell() {} },
       live: createLive(database, { onError() {} }),
       eventStreams: createEventStreams(),
-      // Uploads reach nobody.
+      // Uploads send no requests.
       outbound: createOutbound({ allow: nothing }),
       outboundAllow: nothing,
     });

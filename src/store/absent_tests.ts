@@ -1,4 +1,4 @@
-/** Tests that a run has no result of: those that a rerun does not repeat, and those of its baseline that did not run. */
+/** Tests without a result in a run: those that a rerun does not repeat, and those of its baseline that did not run. */
 
 import { ABSENT_NAMED, type Absence, type AbsentCases } from "../rules/absent_tests.ts";
 import { type Result, toStatus } from "../rules/merge.ts";
@@ -14,14 +14,14 @@ import { indexedTask } from "./task_runs.ts";
 /** A task of a rerun. */
 export type RerunTask = { buildId: string; executionId: string; taskSlug: string };
 
-/** Results of the build, as its earlier runs have left them, of test cases that did not run in a rerun. */
+/** Results that the earlier runs of the build left for test cases that did not run in a rerun. */
 export type EarlierResults = {
   /** Failed ones, ascending. */
   notRerun: number[];
   passed: number;
   /** Skipped ones that the rerun does not have. */
   skipped: number;
-  /** Those that the rerun has as skipped, and that ran before. */
+  /** Cases that were skipped in the rerun but ran before. */
   skippedHere: number;
 };
 
@@ -50,8 +50,8 @@ const isStandIn = (sql: Sql, projectId: string): Fragment => sql`exists (
   select from attempt a where a.project_id = ${projectId} and a.run_id = r.run_id and a.exit_case = r.number)`;
 
 /**
- * `runId` is the run of the rerun, with what is stored of it; `fresh` are further results of it. A skipped result replaces none. What
- * stands for the exit code of a test tool is over with the next run of the tool.
+ * `runId` is the run of the rerun, whose results are stored already; `fresh` are further results of it. A skipped result replaces none. A
+ * result that stands for the exit code of a test tool ends with the next run of the tool.
  */
 export async function selectResultsBefore(
   sql: Sql,
@@ -76,7 +76,10 @@ export async function selectResultsBefore(
   return row;
 }
 
-/** The last run of each task of a build that is one of a rerun and has a result, with what decides its verdict beside its uploads. */
+/**
+ * Returns the last run of each task of a build that belongs to a rerun and has a result, with the fields that decide its verdict besides
+ * its uploads.
+ */
 export const selectLastReruns = (sql: Sql, projectId: string, buildId: string) => sql<
   { id: string; executionId: string; taskSlug: string; quarantined: number; shadowed: number }[]
 >`
@@ -106,14 +109,14 @@ export const selectCaseRefs = (sql: Sql, projectId: string, numbers: readonly nu
         from unnest(${toNumberArray(numbers)}::int[]) as r (number)
         cross join lateral ${caseOfResult(sql, projectId, sql`r.number`)} c order by r.number`;
 
-/** How many runs of a task are looked through for one of the default branch, if the baseline has none. */
+/** Maximum number of runs of a task that are searched for one of the default branch, if the baseline has none. */
 const MAX_BASE_RUNS = 20;
 
 type BaseTask = { baselineId: string; taskSlug: string };
 
 /**
- * In their order: how many tests have a result in the run of the task in its baseline, or in the last one before on the default branch,
- * with those that did not run there; null: there is none.
+ * Returns in their order how many tests have a result in the run of the task in its baseline, or in the last earlier one on the default
+ * branch, including those that did not run there; null: there is none.
  */
 export async function selectExpectedCounts(
   sql: Sql,
@@ -147,8 +150,8 @@ export async function selectExpectedCounts(
 }
 
 /**
- * The tests of the baseline that a run does not have. A short run is no baseline of what it has not run: the tests are those of the runs
- * before it as well, up to one that was whole.
+ * Returns the tests of the baseline that a run lacks. A baseline that is incomplete is completed by the runs before it, up to a complete
+ * one.
  */
 export async function selectAbsentCases(
   sql: Sql,

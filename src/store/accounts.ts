@@ -18,7 +18,7 @@ const columns = (sql: Sql) => sql`
 export const selectAnyAccount = async (sql: Sql): Promise<boolean> =>
   (await sql`select from account limit 1`).length === 1;
 
-/** In a transaction: nobody else makes an account before its end. */
+/** Prevents the creation of accounts until the end of the transaction. */
 export const lockAccounts = (sql: Tx) => sql`lock table account in share row exclusive mode`;
 
 export const selectAccount = async (sql: Sql, id: string): Promise<Account | undefined> => {
@@ -31,20 +31,20 @@ export const selectAccountByEmail = async (sql: Sql, email: string): Promise<Acc
   return account;
 };
 
-/** In a transaction: as it is, and it stays so until the end of the transaction. */
+/** Returns and locks an account until the end of the transaction. */
 export const lockAccount = async (sql: Tx, id: string): Promise<Account | undefined> => {
   const [account] = await sql<Account[]>`select ${columns(sql)} from account where id = ${id} for no key update`;
   return account;
 };
 
-/** In a transaction: the same, by its address. */
+/** Returns and locks an account by its address. */
 export const lockAccountByEmail = async (sql: Tx, email: string): Promise<Account | undefined> => {
   const [account] = await sql<Account[]>`
     select ${columns(sql)} from account where lower(email) = lower(${email}) for no key update`;
   return account;
 };
 
-/** In a transaction: whether the password is still this one, and it stays so; others may look at the same time. */
+/** Whether the password is still this one; it does not change until the end of the transaction. The lock is shared. */
 export const lockPasswordHash = async (sql: Tx, id: string, passwordHash: string): Promise<boolean> =>
   (await sql`select from account where id = ${id} and password_hash = ${passwordHash} for share`).length === 1;
 
@@ -68,7 +68,7 @@ export const updateAccountName = async (sql: Sql, id: string, name: string): Pro
 export const updatePasswordHash = (sql: Tx, id: string, passwordHash: string | null) =>
   sql`update account set password_hash = ${passwordHash} where id = ${id}`;
 
-/** Who somebody is for an OpenID Connect provider. */
+/** A person's identity at an OpenID Connect provider. */
 export type OidcIdentity = { issuer: string; subject: string };
 
 export const selectAccountByIdentity = async (
@@ -88,7 +88,7 @@ export const updateIdentity = async (sql: Tx, id: string, { issuer, subject }: O
       where id = ${id} and oidc_subject is null returning id`
   ).length === 1;
 
-/** In a transaction: whose members change one after the other. Answers the team's name; undefined: no such team. */
+/** Locks the members of a team and returns its name; undefined if there is no such team. */
 export const lockTeamForMembers = async (sql: Tx, teamId: string): Promise<string | undefined> => {
   const [team] = await sql<{ name: string }[]>`select name from team where id = ${teamId} for update`;
   return team?.name;
@@ -101,8 +101,8 @@ export const selectRole = async (sql: Sql, teamId: string, accountId: string): P
 };
 
 /**
- * In a transaction: the role, which stays so until the end of the transaction. The team is locked before the membership, as by
- * those who change memberships: in the other order both would wait for each other.
+ * Returns and locks a role until the end of the transaction. The team is locked before the membership, as in changes of memberships,
+ * because the other order could deadlock.
  */
 export const lockRole = async (sql: Tx, teamId: string, accountId: string): Promise<Role | undefined> => {
   await sql`select from team where id = ${teamId} for key share`;
@@ -118,7 +118,7 @@ export const selectTeamIdsOf = async (sql: Sql, accountId: string): Promise<stri
   return rows.map(({ teamId }) => teamId);
 };
 
-/** By name, then address; when somebody was seen is told by his sessions. */
+/** Returns members by name, then address. Their last visit is that of their sessions. */
 export const selectMembers = (sql: Sql, teamId: string) => sql<Member[]>`
   select a.id as "accountId", a.email, a.name, m.role,
     (select max(s.last_seen_at) from session s where s.account_id = a.id) as "lastSeenAt"
@@ -164,7 +164,7 @@ export const insertInvitation = async (
   return invitation!;
 };
 
-/** Those that can still be used, newest first. */
+/** Returns the invitations that can still be used, newest first. */
 export const selectInvitations = (sql: Sql, teamId: string) => sql<Invitation[]>`
   select i.id, i.role, i.email, a.email as "createdBy", i.created_at as "createdAt", i.expires_at as "expiresAt"
   from invitation i join account a on a.id = i.created_by
@@ -183,7 +183,7 @@ export const selectInvitation = async (sql: Sql, digest: string): Promise<OpenIn
   return invitation;
 };
 
-/** In a transaction: the same, and nobody else uses it before the end of the transaction. */
+/** Returns and locks an invitation until the end of the transaction. */
 export const lockInvitation = async (sql: Tx, digest: string): Promise<OpenInvitation | undefined> => {
   const [invitation] = await sql<OpenInvitation[]>`${openInvitation(sql, digest)} for no key update of i`;
   return invitation;
@@ -192,7 +192,7 @@ export const lockInvitation = async (sql: Tx, digest: string): Promise<OpenInvit
 export const useInvitation = (sql: Tx, { teamId, id }: { teamId: string; id: string }) =>
   sql`update invitation set used_at = now() where team_id = ${teamId} and id = ${id}`;
 
-/** What was revoked; undefined when there is no such open one. */
+/** Returns the revoked invitation, or undefined if there is no open invitation with this id. */
 export const deleteInvitation = async (
   sql: Tx,
   teamId: string,
@@ -203,7 +203,7 @@ export const deleteInvitation = async (
   return invitation;
 };
 
-/** Open ones of somebody who may not invite any more. */
+/** Deletes open invitations of a person who may no longer invite. */
 export const deleteInvitationsOf = (sql: Tx, teamId: string, createdBy: string) => sql`
   delete from invitation where team_id = ${teamId} and created_by = ${createdBy} and used_at is null`;
 

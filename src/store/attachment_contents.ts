@@ -1,4 +1,4 @@
-/** Which content of attachments the store has, and which of it nobody needs any more. */
+/** The content of attachments in the store, and content that is no longer needed. */
 
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { deletePortion } from "../database/delete_portion.ts";
@@ -6,8 +6,8 @@ import { deletePortion } from "../database/delete_portion.ts";
 type Content = { sha256: string; bytes: number };
 
 /**
- * Says that an upload relies on content from now on: it is not removed for at least `CLAIM_MINUTES`. Answers of each, by
- * hexadecimal hashes, whether the store has it, and whether nobody has claimed it before.
+ * Claims content for an upload, so that it is not removed for at least `CLAIM_MINUTES`. Returns by hexadecimal hash whether the store has
+ * it, and whether it was unclaimed.
  */
 export async function claimContents(
   sql: Sql,
@@ -52,7 +52,7 @@ export const selectContentBytes = async (sql: Sql, projectId: string): Promise<n
   return row!.bytes;
 };
 
-/** Gives up the claims of an upload, where nobody else has claimed the content since. Answers what may be removed now. */
+/** Releases the claims of an upload on content that no other upload has claimed since. Returns the content that may be removed now. */
 export const releaseClaims = (sql: Tx, projectId: string, claims: readonly ContentVersion[]) => sql<
   { sha256: string }[]
 >`
@@ -77,7 +77,7 @@ const isLoose = (sql: Sql) => sql`${isAged(sql, sql`c.claimed_at`)} and ${isUnus
 /** Content as the sweep of orphans knows it. */
 export type LooseContent = { projectId: string; sha256: string };
 
-/** Takes a portion of the content that has attachments, or is gone, out of the queue; answers how many rows. */
+/** Removes a portion of content that has attachments, or no longer exists, from the queue; returns the number of rows. */
 export const deleteSettledContents = (sql: Sql, limit: number): Promise<number> => {
   const l = sql`attachment_loose_content`;
   const isSettled = sql`
@@ -87,9 +87,9 @@ export const deleteSettledContents = (sql: Sql, limit: number): Promise<number> 
 };
 
 /**
- * A portion of the queued content that no attachment has, and that no upload has claimed lately, in the order of its keys and
- * behind `after`: queued rows of content that is removed stay for the next sweep, and are not to be read for every portion. From
- * now on uploads store it again, so that it may be removed.
+ * Releases a portion of the queued content that has no attachment and no recent claim, in the order of its keys, after `after`: queued rows
+ * of removed content stay for the next sweep, and must not be read for every portion. From now on uploads store it again, so it can be
+ * removed.
  */
 export const releaseLooseContents = async (
   sql: Sql,

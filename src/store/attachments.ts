@@ -39,8 +39,8 @@ type AttachmentTarget = {
 };
 
 /**
- * The upload that each path belongs to: `upload` where it is known, else the last one that refers to it, those without such a
- * file first, else the last one of the run.
+ * Returns the upload that each path belongs to: `upload` if it is known, else the last one that refers to it, preferring those without such
+ * a file, else the last one of the run.
  */
 export const selectTargets = (
   sql: Sql,
@@ -70,7 +70,7 @@ export const selectTargets = (
     left join lateral (select * from (${uploads}) u order by received_at desc, number desc limit 1) n on true`;
 };
 
-/** What an attachment is told apart by within its run. */
+/** The fields that distinguish an attachment from others of its run. */
 export type RunAttachment = { id: string; path: string; shard: number; attempt: number; sha256: string };
 
 export const selectAttachmentsOfRun = (sql: Sql, projectId: string, runId: string) => sql<RunAttachment[]>`
@@ -103,7 +103,7 @@ export const insertAttachments = (sql: Tx, projectId: string, rows: string) => s
   from json_to_recordset(${rows}::text::json) as fresh (id uuid, "runId" uuid, shard int, attempt int, path text,
     name text, sha256 text, bytes bigint, "mediaType" text, preview text)`;
 
-/** More warnings of one run say nothing new. */
+/** Maximum number of warnings stored for a run. */
 const MAX_WARNINGS = 100;
 
 /** Adds warnings that a run does not have yet to it and to its last upload, of which the next upload makes those of the run. */
@@ -164,7 +164,7 @@ type AttachmentQuery = {
   after?: string[] | undefined;
 };
 
-/** In the order in which they arrived; one row more than `limit`. */
+/** Returns attachments in the order of arrival; one row more than `limit`. */
 export const selectAttachments = (sql: Sql, projectId: string, runId: string, { limit, after }: AttachmentQuery) => sql<
   AttachmentRow[]
 >`
@@ -186,7 +186,7 @@ export const selectAttachment = async (sql: Sql, projectId: string, id: string):
   return row;
 };
 
-/** In the order of the ids; those that there are not are left out. */
+/** Returns attachments in the order of the ids, without missing ones. */
 export const selectAttachmentsByIds = (sql: Sql, projectId: string, ids: readonly string[]) => sql<AttachmentRow[]>`
   select ${columns(sql, projectId)}
   from unnest(${toTextArray(ids)}::uuid[]) with ordinality as wanted (id, place)

@@ -1,4 +1,4 @@
-/** The audit log: entries are added in the transaction that does what they tell, and never change. */
+/** The audit log. Entries are added in the transaction that they describe, and never change. */
 
 import type { Actor, AuditEntry, NewAuditEntry } from "../schema/audit.ts";
 import { type Sql, toJson, type Tx } from "../database/connect.ts";
@@ -12,7 +12,7 @@ export const insertAuditEntry = (
   insert into audit_entry (team_id, id, account_id, actor, action, subject, details)
   values (${teamId}, ${Bun.randomUUIDv7()}, ${accountId}, ${name}, ${action}, ${subject}, ${toJson(sql, details)})`;
 
-/** For what an API key has done. */
+/** Inserts an entry for an action of an API key. */
 export const insertAuditEntryOfKey = (
   sql: Tx,
   { teamId, id }: { teamId: string; id: string },

@@ -1,4 +1,4 @@
-/** Automations of a team, their schedules, and what each run did. */
+/** Automations of a team, their schedules, and the results of their runs. */
 
 import type { Action } from "../schema/automation_actions.ts";
 import type { ActionResult, AutomationRun, RunStatus } from "../schema/automation_runs.ts";
@@ -41,7 +41,7 @@ export const selectAutomation = async (sql: Sql, teamId: string, id: string): Pr
   return row;
 };
 
-/** In a transaction: nobody else changes it until the end. */
+/** Returns and locks an automation until the end of the transaction. */
 export const lockAutomation = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
   (await sql`select from automation where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
 
@@ -77,7 +77,7 @@ export const deleteAutomation = async (sql: Sql, teamId: string, id: string): Pr
   (await sql<{ name: string }[]>`delete from automation where team_id = ${teamId} and id = ${id} returning name`)[0]
     ?.name;
 
-/** In a transaction: those that wait for an event and have not run for it, oldest first; none is deleted until the end. */
+/** Returns the automations that wait for an event and have not run for it, oldest first, and prevents their deletion. */
 export const selectAutomationsFor = (
   sql: Tx,
   { teamId, id, type }: { teamId: string; id: string; type: EventType },
@@ -91,7 +91,7 @@ export const selectAutomationsFor = (
 
 export type DueAutomation = AutomationRow & { teamId: string };
 
-/** In a transaction: a schedule whose time has come, locked; what another server is at is left to it. */
+/** Returns and locks a due schedule, skipping those that another server has locked. */
 export const lockDueAutomation = async (sql: Tx, now: string): Promise<DueAutomation | undefined> => {
   const [row] = await sql<DueAutomation[]>`
     select a.team_id as "teamId", ${columns(sql)} from automation a
@@ -159,7 +159,7 @@ export const deleteOldAutomationRuns = (sql: Sql, skippedDays: number, days: num
 
 export type TeamProject = { id: string; name: string; defaultBranch: string };
 
-/** Of the team; of these only, if there are any. */
+/** Returns the projects of the team, restricted to `ids` if there are any. */
 export const selectTeamProjects = async (
   sql: Sql,
   teamId: string,
@@ -176,7 +176,7 @@ export const selectTeamProjects = async (
 type FailedCase = Omit<FailureSummary, "knownBug" | "reason"> &
   Pick<FailureRow, "change" | "shares" | "evidence" | "ruleName" | "bugId">;
 
-/** The first failed cases of an execution that are wanted, new ones and unclear ones before others, and the bug reports of all that are wanted. */
+/** Returns the first wanted failed cases of an execution, new and unclear ones first, and the bug reports of all wanted ones. */
 export async function selectFailedCases(
   sql: Sql,
   projectId: string,
@@ -206,7 +206,7 @@ export async function selectFailedCases(
   };
 }
 
-/** What has happened in a project since then. */
+/** Returns what happened in a project since `since`. */
 export const selectSummary = async (sql: Sql, projectId: string, since: string): Promise<ProjectSummary> => {
   const [row] = await sql<Omit<ProjectSummary, "since">[]>`
     select

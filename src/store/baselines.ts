@@ -1,4 +1,4 @@
-/** What executions and their runs are compared with. */
+/** Selects the baselines that executions and their runs are compared with. */
 
 import { executionsOfCommit } from "./commits.ts";
 import type { Given } from "../database/compose.ts";
@@ -7,18 +7,21 @@ import { isOvertaken } from "./default_branch.ts";
 import { hasResult } from "./outcome.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
-/** Maximum number of builds of a branch that are looked through for runs of a task. */
+/** Maximum number of builds of a branch that are searched for runs of a task. */
 const MAX_BUILDS = 200;
 /** The same for the builds at or before a baseline. */
 const MAX_BUILDS_BEFORE = 100;
 /** Maximum number of runs of a task that the results of its baseline come from. */
 const MAX_RUNS = 20;
-/** So many green runs show that a test that none of them has was removed. */
+/** Number of green runs without a test after which the test counts as removed. */
 const GREEN_RUNS = 3;
 
 type Builds = { condition: Fragment; limit: number; columns?: Fragment };
 
-/** Builds of one branch, newest first. `branch` is a condition on it. A rerun has results of what was repeated only: it is no build. */
+/**
+ * Selects builds of one branch, newest first. `branch` is a condition on it. A rerun is no build, because it only has results of what it
+ * repeats.
+ */
 const buildsOf = (
   sql: Sql,
   projectId: Given,
@@ -35,7 +38,7 @@ const buildsOf = (
 /** Executions of the default branch, newest first. */
 export const onDefaultBranch = (sql: Sql, projectId: Given, condition: Fragment, limit: number): Fragment => {
   const own = { condition: sql`pull_request is null and ${condition}`, limit };
-  // Those that name no branch count as being on it: an index serves each, not both.
+  // Executions without a branch count as being on the default branch. Each part of the union uses an index of its own.
   const named = buildsOf(sql, projectId, sql`= (select default_branch from project where id = ${projectId})`, own);
   return sql`
     select id from (${named} union all ${buildsOf(sql, projectId, sql`is null`, own)}) either order by id desc limit ${limit}`;
@@ -50,8 +53,8 @@ type BaselineQuery = {
 };
 
 /**
- * Selects the baseline of an execution: of the builds that are over when it begins and have results, that of the base commit. If there
- * is none, it is the last one of the target branch before the branch saw that commit, or the last one of all if the branch has not. A
+ * Selects the baseline of an execution: among builds that ended before it began and have results, the one of the base commit. If there is
+ * none, it is the last one of the target branch before the branch saw that commit, or the last one of all if the branch has not seen it. A
  * long-lived branch is compared with itself; without results of the target branch, the default branch counts.
  */
 export const baselineOf = (sql: Sql, projectId: Given, { id, branch, pullRequest, base }: BaselineQuery): Fragment => {
@@ -69,7 +72,7 @@ export const baselineOf = (sql: Sql, projectId: Given, { id, branch, pullRequest
     limit: 1,
   });
   const itself = sql`case when is_long_lived(${branch}::text, long_lived_branches) then ${branch}::text end`;
-  // A pull request into the branch of another one is compared with the builds of that.
+  // A pull request into the branch of another one is compared with the builds of that branch.
   const lines = sql`
     select 1 as rank, target as branch, false as is_of_pull from base
     ${base ? sql`union all select 2, target, true from base where not is_shared` : sql``}
@@ -102,8 +105,8 @@ export const baselineOf = (sql: Sql, projectId: Given, { id, branch, pullRequest
 export const isUsable = (sql: Sql) => sql`r.completed_at is not null and not r.outage`;
 
 /**
- * One that others are measured by: it has results of tests. It may lack some, if its report broke off or a shard is missing: for
- * these the runs before it count.
+ * A condition: the run can be a baseline because it has results of tests. It may lack some, if its report broke off or a shard is missing:
+ * these come from the runs before it.
  */
 const isMeasure = (sql: Sql, projectId: Given) => sql`
   not r.outage and (r.completed_at is not null or r.status in ('incomplete', 'timed_out'))
@@ -118,8 +121,8 @@ const measureIn = (sql: Sql, projectId: Given, id: Fragment, taskSlug: Given) =>
   where r.project_id = ${projectId} and r.execution_id = ${id} and r.task_slug = ${taskSlug} and ${isMeasure(sql, projectId)} offset 0`;
 
 /**
- * The builds of the baseline's branch at or before it, and the baseline, newest first. The order of commits is that in which the branch
- * first saw them; a build of a commit that was left behind by then is none of them.
+ * Selects the builds of the baseline's branch at or before it, and the baseline, newest first. Commits are in the order in which the branch
+ * first saw them; builds of commits that the branch has left behind are excluded.
  */
 const buildsBefore = (sql: Sql, projectId: Given): Fragment => {
   const own = sql`id < base.id and pull_request is not distinct from base.line_pull`;
@@ -139,9 +142,9 @@ const buildsBefore = (sql: Sql, projectId: Given): Fragment => {
 };
 
 /**
- * The runs that the results of a task's baseline come from, test by test: the last result of each test counts. Those of the branch of
- * the baseline or, where the task has none there, of the default branch: id, execution_id, and is_expected: no later run was whole, so
- * its tests should run. `baseline` is the id of an execution.
+ * Selects the runs that the results of a task's baseline come from, test by test: the last result of each test counts. They are of the
+ * branch of the baseline or, if the task has none there, of the default branch: id, execution_id, and is_expected, which says that no later
+ * run was complete, so its tests should run. `baseline` is the id of an execution.
  */
 export const baseRuns = (
   sql: Sql,
@@ -195,9 +198,9 @@ export const rerunsOf = (
     where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug} and ${hasResult(sql, sql`r`)} offset 0) r`;
 
 /**
- * The runs of `runs`, a statement that selects ids of runs of builds as `id`, together with the runs of their reruns: `base`, the run of
- * the build, and `id` and `execution_id` of each. The latest result of a test case that is not skipped counts, so a rerun that began
- * after the next build is left out.
+ * Selects the runs of `runs`, a statement that selects ids of runs of builds as `id`, together with the runs of their reruns: `base`, the
+ * run of the build, and `id` and `execution_id` of each. The latest result of a test case that is not skipped counts, so a rerun that began
+ * after the next build is excluded.
  */
 export const withReruns = (sql: Sql, projectId: Given, runs: Fragment): Fragment => sql`
   select b.id as base, r.id, r.execution_id from (

@@ -1,4 +1,4 @@
-/** How the executions of the default branch ended, by day: days that are over are kept until something of them changes. */
+/** Daily figures of how executions of the default branch ended. Figures of past days are stored until something of the day changes. */
 
 import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { wallTimeOfRuns } from "./durations.ts";
@@ -19,7 +19,7 @@ export type DayFigures = {
 const textOf = (sql: Sql, day: Fragment) => sql`to_char(${day}, 'YYYY-MM-DD')`;
 const array = (sql: Sql, days: readonly string[]) => sql`${toTextArray(days)}::date[]`;
 
-/** Those of these days that are kept, in their order. */
+/** Returns the stored figures of these days, in the order of the days. */
 export const selectKeptDays = (sql: Sql, projectId: string, { branch, sample }: Branch, days: readonly string[]) =>
   sql<DayFigures[]>`
     select ${textOf(sql, sql`day`)} as day, executions, passed, p50_ms as "p50Ms", p95_ms as "p95Ms" from branch_day
@@ -66,11 +66,11 @@ export const selectDays = (sql: Sql, projectId: string, branch: Branch, days: re
   sql<DayFigures[]>`select ${columns(sql)} from (${figuresOf(sql, projectId, branch, days)}) f order by f.day`;
 
 /**
- * Whether this transaction alone may keep days of the project: false where another one does, or has changed a day and is
- * not over yet, which has the same lock, shared (store/past_days.ts).
+ * Whether only this transaction may store days of the project: false if another one does, or has changed a day and is still running, which
+ * holds the same lock in shared mode (store/past_days.ts).
  */
 export const lockDays = async (sql: Tx, projectId: string): Promise<boolean> => {
-  // The project first: whoever deletes it meets the lock when he has locked the project.
+  // The project is locked first, in the order in which a deletion takes the locks.
   const [row] = await sql<{ isMine: boolean }[]>`
     select pg_try_advisory_xact_lock(${lockOf(sql, "days", projectId)}) as "isMine"
     from (select from project where id = ${projectId} for key share) p`;
@@ -80,7 +80,7 @@ export const lockDays = async (sql: Tx, projectId: string): Promise<boolean> => 
 /** A change that began on the day itself may be on its way for so long. */
 export const SETTLED_MS = 3_600_000;
 
-/** Counted now, by a transaction that has them for itself, and kept where they are over. */
+/** Counts days now, in a transaction that has locked them, and stores past ones. */
 export const keepDays = (sql: Tx, projectId: string, branch: Branch, days: readonly string[]) => sql<DayFigures[]>`
   with figures as materialized (${figuresOf(sql, projectId, branch, days)}), kept as (
     insert into branch_day (project_id, day, branch, sample, executions, passed, p50_ms, p95_ms)

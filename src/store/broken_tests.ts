@@ -32,7 +32,7 @@ type FailingRow = {
 };
 
 export type BrokenTest = FailingRow & {
-  /** Where it began to fail; null: not known, because no result that old is looked at. */
+  /** The execution in which it began to fail; null: unknown, because results that old are not read. */
   sinceExecutionId: string | null;
   sinceCommit: string | null;
   sinceAt: string | null;
@@ -40,7 +40,7 @@ export type BrokenTest = FailingRow & {
   goodCommit: string | null;
 };
 
-/** At most `limit` tests of each task, those that nothing explains first; in the order of the tasks given. */
+/** Returns at most `limit` tests of each task, unexplained ones first, in the given order of the tasks. */
 export async function selectBrokenTests(
   sql: Sql,
   projectId: string,

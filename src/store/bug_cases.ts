@@ -5,7 +5,6 @@ import type { BugStatus, Severity } from "../schema/bug_reports.ts";
 import { compose } from "../database/compose.ts";
 import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { healthOf, isFlaky } from "./health.ts";
-import { lockOf } from "../database/locks.ts";
 import { blockOfCase } from "./packing.ts";
 import { isLiveBug } from "./predicates.ts";
 
@@ -56,7 +55,7 @@ export const selectOpenBugsOfCase = (sql: Sql, projectId: string, testCaseId: st
     and ${isLiveBug(sql, sql`b`)}
   order by b.number desc limit ${limit}`;
 
-/** Those of the test cases that are known to be flaky. */
+/** Returns the test cases that are known to be flaky. */
 export const selectFlakyCases = async (
   sql: Sql,
   projectId: string,
@@ -69,70 +68,97 @@ export const selectFlakyCases = async (
   return new Set(rows.map(({ testCase }) => testCase));
 };
 
-/** A case that fails again begins to count anew, unless its bug has been seen after `seenAt`. */
+/** A case that fails again, at `seenAt`, begins to count anew, unless its bug has been seen later. */
 export const insertBugCases = (
   sql: Tx,
   projectId: string,
-  cases: readonly { bugId: string; testCase: number }[],
-  seenAt: string | null = null,
+  cases: readonly { bugId: string; testCase: number; seenAt?: string }[],
 ) => sql`
   insert into bug_case (project_id, bug_report_id, test_case)
   select distinct ${projectId}::uuid, bug, test_case
   from unnest(${toTextArray(cases.map(({ bugId }) => bugId))}::uuid[],
     ${toNumberArray(cases.map(({ testCase }) => testCase))}::int[]) as o (bug, test_case)
-  on conflict (project_id, bug_report_id, test_case) do update set clean = case
-    when exists (select from bug_report b where b.project_id = ${projectId} and b.id = bug_case.bug_report_id
-      and b.last_seen_at > ${seenAt}::timestamptz)
-    then bug_case.clean else 0 end`;
+  on conflict (project_id, bug_report_id, test_case) do update set clean = 0
+  where bug_case.clean <> 0 and exists (
+    select from unnest(${toTextArray(cases.map(({ bugId }) => bugId))}::uuid[],
+      ${toNumberArray(cases.map(({ testCase }) => testCase))}::int[],
+      ${toTextArray(cases.map(({ seenAt = null }) => seenAt))}::timestamptz[]) as o (bug, test_case, seen_at)
+    join bug_report b on b.project_id = ${projectId} and b.id = o.bug
+    where o.bug = bug_case.bug_report_id and o.test_case = bug_case.test_case
+      and coalesce(b.last_seen_at <= o.seen_at, true))`;
 
 const RUNS_TO_RESOLVE = 3;
-/** A run of no more rows of results asks for the bugs of its cases; one of more for its results of the cases of bugs. */
-const FEW_BLOCKS = 16;
+
+/** A run of the default branch. */
+export type CleanRun = { id: string; seenAt: string };
+
+/** The test cases of live bugs that these runs have results of. */
+export const selectCasesOfBugsIn = async (sql: Tx, projectId: string, runIds: readonly string[]): Promise<number[]> => {
+  const rows = await sql<{ number: number }[]>`
+    select distinct k.test_case as number
+    from bug_report b
+    join bug_case k on k.project_id = b.project_id and k.bug_report_id = b.id
+    where b.project_id = ${projectId} and ${isLiveBug(sql, sql`b`)} and exists (
+      select from unnest(${toTextArray(runIds)}::uuid[]) as run (id) cross join lateral (
+        select test_cases from case_result
+        where project_id = ${projectId} and run_id = run.id and block = ${blockOfCase(sql, sql`k.test_case`)} offset 0) r
+      where k.test_case = any(r.test_cases))`;
+  return rows.map(({ number }) => number);
+};
+
+type CleanCase = { bugId: string; testCase: number; clean: number };
+
+/** What these runs say of test cases of live bugs that have not been seen since, in the order of the runs. */
+const selectCleanResults = (sql: Tx, projectId: string, runs: readonly CleanRun[], testCases: readonly number[]) => sql<
+  (CleanCase & { letter: string })[]
+>`
+  select k.bug_report_id as "bugId", k.test_case as "testCase", k.clean, r.letter
+  from unnest(${toNumberArray(testCases)}::int[]) as n (number)
+  cross join lateral (
+    select * from bug_case where project_id = ${projectId} and test_case = n.number offset 0) k
+  cross join lateral (
+    select last_seen_at from bug_report b where project_id = ${projectId} and id = k.bug_report_id and ${isLiveBug(sql, sql`b`)} offset 0) b
+  cross join unnest(
+    ${toTextArray(runs.map(({ id }) => id))}::uuid[], ${toTextArray(runs.map(({ seenAt }) => seenAt))}::timestamptz[]
+  ) with ordinality as run (id, seen_at, place)
+  cross join lateral (
+    select substr(statuses, array_position(test_cases, n.number), 1) as letter from case_result
+    where project_id = ${projectId} and run_id = run.id and block = ${blockOfCase(sql, sql`n.number`)} offset 0) r
+  where (b.last_seen_at is null or b.last_seen_at <= run.seen_at) and lower(r.letter) in ('p', 'f')
+  order by run.place`;
 
 /**
- * A run of the default branch, completed at `at`: its passed cases count towards the end of the bugs that have not been
- * seen since. Answers the bugs whose cases have all passed often enough in a row.
+ * In a transaction that holds the lock of the bugs: the passed ones of these cases count, run after run, towards the end of
+ * the bugs that have not been seen since. Answers the bugs whose cases have all passed often enough in a row.
  */
 export async function countCleanCases(
   sql: Tx,
   projectId: string,
-  runId: string,
-  at: string,
+  runs: readonly CleanRun[],
+  testCases: readonly number[],
 ): Promise<{ id: string; status: BugStatus }[]> {
-  const hasFew = sql`(
-    select count(*) from case_result where project_id = ${projectId} and run_id = ${runId}) <= ${FEW_BLOCKS}::int`;
-  const isCounted = sql`
-    ${isLiveBug(sql, sql`b`)} and (b.last_seen_at is null or b.last_seen_at <= ${at}::timestamptz)`;
+  const counted = new Map<string, CleanCase & { before: number }>();
+  for (const { letter, ...one } of await selectCleanResults(sql, projectId, runs, testCases)) {
+    const key = `${one.bugId} ${one.testCase}`;
+    const known = counted.get(key) ?? { ...one, before: one.clean };
+    counted.set(key, { ...known, clean: letter === "p" ? known.clean + 1 : 0 });
+  }
+  const changed = [...counted.values()].filter(({ clean, before }) => clean !== before);
+  if (changed.length === 0) return [];
+  await sql`
+    update bug_case k set clean = n.clean
+    from unnest(${toTextArray(changed.map(({ bugId }) => bugId))}::uuid[],
+      ${toNumberArray(changed.map(({ testCase }) => testCase))}::int[],
+      ${toNumberArray(changed.map(({ clean }) => clean))}::int[]) as n (bug, test_case, clean)
+    where k.project_id = ${projectId} and k.bug_report_id = n.bug and k.test_case = n.test_case`;
+  const clean = changed.filter(({ clean }) => clean >= RUNS_TO_RESOLVE).map(({ bugId }) => bugId);
+  if (clean.length === 0) return [];
   return await sql<{ id: string; status: BugStatus }[]>`
-    with counted as (
-      update bug_case k set clean = case when n.letter = 'p' then k.clean + 1 else 0 end
-      from (
-        select k.bug_report_id, k.test_case, n.letter
-        from case_result r
-        cross join lateral unnest(r.test_cases, string_to_array(r.statuses, null)) as n (test_case, letter)
-        cross join lateral (
-          select * from bug_case where project_id = ${projectId} and test_case = n.test_case offset 0) k
-        cross join lateral (
-          select from bug_report b where project_id = ${projectId} and id = k.bug_report_id and ${isCounted} offset 0) b
-        where ${hasFew} and r.project_id = ${projectId} and r.run_id = ${runId}
-        union all
-        select k.bug_report_id, k.test_case, substr(r.statuses, array_position(r.test_cases, k.test_case), 1)
-        from bug_report b
-        join bug_case k on k.project_id = b.project_id and k.bug_report_id = b.id
-        join case_result r on r.project_id = k.project_id and r.run_id = ${runId}
-          and r.block = ${blockOfCase(sql, sql`k.test_case`)}
-        where not ${hasFew} and b.project_id = ${projectId} and ${isCounted}
-      ) n
-      where k.project_id = ${projectId} and k.bug_report_id = n.bug_report_id and k.test_case = n.test_case
-        and lower(n.letter) in ('p', 'f')
-      returning k.bug_report_id, k.test_case, k.clean
-    )
     select b.id, b.status from bug_report b
-    where b.project_id = ${projectId} and ${isLiveBug(sql, sql`b`)}
-      and b.id in (select bug_report_id from counted where clean >= ${RUNS_TO_RESOLVE})
+    where b.project_id = ${projectId} and ${isLiveBug(sql, sql`b`)} and b.id = any(${toTextArray(clean)}::uuid[])
       and not exists (
-        select from bug_case k left join counted c using (bug_report_id, test_case)
-        where k.project_id = ${projectId} and k.bug_report_id = b.id and coalesce(c.clean, k.clean) < ${RUNS_TO_RESOLVE})
+        select from bug_case k
+        where k.project_id = ${projectId} and k.bug_report_id = b.id and k.clean < ${RUNS_TO_RESOLVE})
       -- Three passes say nothing of flaky cases: a bug of theirs alone waits until one of them has recovered.
       and exists (
         select from bug_case k
@@ -140,44 +166,25 @@ export async function countCleanCases(
         where k.project_id = ${projectId} and k.bug_report_id = b.id and not coalesce(${isFlaky(sql)}, false))`;
 }
 
-export type BugsOfCases = {
-  /** By their numbers those whose passes count towards the end of a bug. */
-  testCases: ReadonlySet<number>;
-  /** Whether the transaction has the turn of `lockBugs`, if there are any. */
-  areHeld: boolean;
-};
-
-const BUGS_OF_CASES = compose<"project" | "testCases" | "isNeeded", { testCases: number[] | null; areHeld: boolean }>(
+const CASES_OF_BUGS = compose<"project" | "testCases", { number: number }>(
   (sql, given) => sql`
-    with watched as materialized (
-      select number from unnest(${given("testCases")}::int[]) as asked (number)
-      where exists (
-        select from (
-          select bug_report_id from bug_case where project_id = ${given("project")} and test_case = asked.number offset 0) k
-        cross join lateral (
-          select from bug_report b
-          where project_id = ${given("project")} and id = k.bug_report_id and ${isLiveBug(sql, sql`b`)} offset 0) b))
-    select (select json_agg(number) from watched) as "testCases",
-      case when ${given("isNeeded")}::boolean or exists (select from watched) then pg_try_advisory_xact_lock(${lockOf(sql, "bugs", given("project"))})
-        else true end as "areHeld"`,
+    select number from unnest(${given("testCases")}::int[]) as asked (number)
+    where exists (
+      select from (
+        select bug_report_id from bug_case where project_id = ${given("project")} and test_case = asked.number offset 0) k
+      cross join lateral (
+        select from bug_report b
+        where project_id = ${given("project")} and id = k.bug_report_id and ${isLiveBug(sql, sql`b`)} offset 0) b)`,
 );
 
-/**
- * Those of these test cases, by their numbers, that live bugs have, and the lock of `lockBugs` unless another transaction has
- * it. It is taken if there are such cases, or `isNeeded`.
- */
-export const tryBugsOfCases = async (
-  sql: Tx,
+/** Those of these test cases, by their numbers, that live bugs have. */
+export const selectCasesOfBugs = async (
+  sql: Sql,
   projectId: string,
   testCases: readonly number[],
-  isNeeded: boolean,
-): Promise<BugsOfCases> => {
-  const [row] = await BUGS_OF_CASES(sql, {
-    project: projectId,
-    testCases: toNumberArray(testCases),
-    isNeeded: String(isNeeded),
-  });
-  return { testCases: new Set(row!.testCases), areHeld: row!.areHeld };
+): Promise<Set<number>> => {
+  const rows = await CASES_OF_BUGS(sql, { project: projectId, testCases: toNumberArray(testCases) });
+  return new Set(rows.map(({ number }) => number));
 };
 
 /** Clean runs count from now on. */

@@ -1,4 +1,4 @@
-/** The evidence of a bug: its newest failure as it was reported, the days on which it occurred, and its impact. */
+/** The evidence of a bug: its newest failure as reported, the days on which it occurred, and its impact. */
 
 import type { Failure } from "../rules/fingerprint.ts";
 import { type Sql, toTextArray } from "../database/connect.ts";
@@ -6,8 +6,8 @@ import { firstIdAt } from "../database/time_bounds.ts";
 
 const DAY_MS = 86_400_000;
 /** Characters of the stack and of the end of the output. */
-const STACK = 20_000;
-const OUTPUT = 3_000;
+const MAX_STACK_LENGTH = 20_000;
+const MAX_OUTPUT_LENGTH = 3_000;
 
 export type NewestFailure = Omit<Failure, "kind"> & {
   runId: string;
@@ -37,7 +37,7 @@ export const selectNewestFailure = async (
     join test_run r on r.project_id = ${projectId} and r.id = o.run_id
     join test_case c on c.project_id = ${projectId} and c.number = o.test_case
     left join lateral (
-      select message, left(stack, ${STACK}) as stack, right(output, ${OUTPUT}) as output from case_detail
+      select message, left(stack, ${MAX_STACK_LENGTH}) as stack, right(output, ${MAX_OUTPUT_LENGTH}) as output from case_detail
       where project_id = ${projectId} and run_id = o.run_id and test_case = o.test_case
         and (message is not null or stack is not null)
       order by attempt desc limit 1) d on true`;
@@ -49,13 +49,13 @@ const MAX_COUNTED_OCCURRENCES = 5_000;
 
 export type OccurrenceDay = {
   bugId: string;
-  /** In UTC, such as 2026-01-31. */
+  /** The day in UTC, such as 2026-01-31. */
   day: string;
   failures: number;
   executions: number;
 };
 
-/** The days of the last `days` on which the bugs occurred. A bug that occurs very often is counted as far as its newest 5,000 occurrences. */
+/** Returns the days of the last `days` on which the bugs occurred. Only the newest 5,000 occurrences of a bug are counted. */
 export const selectOccurrenceDays = (
   sql: Sql,
   projectId: string,

@@ -7,7 +7,7 @@ import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/conne
 
 export const fingerprintText = (sql: Sql) => sql`'v' || f.version || ':' || replace(f.digest::text, '-', '')`;
 
-/** What says most of a bug first: what its failures say, then what they are, then where they happen. */
+/** Orders the fingerprints `f` of a bug, the most specific kind first. */
 export const telling = (sql: Sql) => sql`
   array_position(array['message', 'outage', 'infrastructure', 'flaky', 'automation', 'case'], f.kind), f.created_at, f.digest`;
 
@@ -30,7 +30,7 @@ export type OldMark = MatchedBug & {
   frames: string[];
 };
 
-/** What bugs of these test cases are known by from before the fingerprints were of `version`; the newest bugs first. */
+/** Returns the fingerprints from versions before `version` of bugs that have these test cases, newest bugs first. */
 export const selectOldMarks = (sql: Sql, projectId: string, testCases: readonly number[], version: number) =>
   sql<OldMark[]>`
   select k.test_case as "testCase", f.exception_type as "exceptionType", f.message, to_json(f.frames) as frames,
@@ -42,7 +42,7 @@ export const selectOldMarks = (sql: Sql, projectId: string, testCases: readonly 
     and f.kind = 'message' and f.version < ${version}::int
   order by b.number desc`;
 
-/** Of each test case the newest bug that failures have opened and that is of no other case. */
+/** Returns for each test case the newest bug that was opened by failures and has no other test case. */
 export const selectOwnBugs = (sql: Sql, projectId: string, testCases: readonly number[]) =>
   sql<(MatchedBug & { testCase: number })[]>`
   select distinct on (k.test_case) k.test_case as "testCase", ${knownColumns(sql)}
@@ -58,14 +58,14 @@ export const selectOwnBugs = (sql: Sql, projectId: string, testCases: readonly n
       where f.project_id = b.project_id and f.bug_report_id = b.id and f.kind in ('outage', 'automation', 'infrastructure'))
   order by k.test_case, b.number desc`;
 
-export type BugMark = { bugId: string; fingerprint: Fingerprint };
+export type BugMark = { bugId: string; fingerprint: Fingerprint; now: string };
 
-/** What is known by one of them already stays with its bug. */
+/** A fingerprint that another bug already has stays with that bug. */
 export async function insertFingerprints(
   sql: Tx,
   projectId: string,
   marks: readonly BugMark[],
-  { version, now }: { version: number; now: string },
+  version: number,
 ): Promise<void> {
   if (marks.length === 0) return;
   const texts = (of: (mark: BugMark) => string | null) => sql`${toTextArray(marks.map(of))}::text[]`;
@@ -73,12 +73,12 @@ export async function insertFingerprints(
     insert into bug_fingerprint (project_id, digest, bug_report_id, version, kind, exception_type, message, frames, test,
       created_at)
     select ${projectId}, m.digest::uuid, m.bug::uuid, ${version}, m.kind, m.exception_type, m.message,
-      array(select json_array_elements_text(m.frames::json)), m.test, ${now}
+      array(select json_array_elements_text(m.frames::json)), m.test, m.now::timestamptz
     from unnest(${texts(({ fingerprint }) => fingerprint.digest)}, ${texts(({ bugId }) => bugId)},
       ${texts(({ fingerprint }) => fingerprint.kind)}, ${texts(({ fingerprint }) => fingerprint.exceptionType)},
       ${texts(({ fingerprint }) => toStorable(fingerprint.message))},
       ${texts(({ fingerprint }) => JSON.stringify(fingerprint.frames.map(toStorable)))},
-      ${texts(({ fingerprint }) => fingerprint.test && toStorable(fingerprint.test))})
-      as m (digest, bug, kind, exception_type, message, frames, test)
+      ${texts(({ fingerprint }) => fingerprint.test && toStorable(fingerprint.test))},
+      ${texts(({ now }) => now)}) as m (digest, bug, kind, exception_type, message, frames, test, now)
     on conflict (project_id, digest) do nothing`;
 }

@@ -8,59 +8,75 @@ import { failedResultsOf } from "./packing.ts";
 import { isOnDefault } from "./predicates.ts";
 import { insertBugCases } from "./bug_cases.ts";
 
-export type Occurrence = { bugId: string; testCase: number; message: string | null };
+/** A run in which bugs occurred. */
+export type OccurrenceRun = {
+  id: string;
+  executionId: string;
+  branch: string | null;
+  commit: string | null;
+  onDefaultBranch: boolean;
+  seenAt: string;
+};
 
-/** Of one run: each test case occurs once in a bug. The bugs' sums and last sightings follow. */
-export async function insertOccurrences(
-  sql: Tx,
-  projectId: string,
-  run: {
-    id: string;
-    executionId: string;
-    branch: string | null;
-    commit: string | null;
-    onDefaultBranch: boolean;
-    seenAt: string;
-  },
-  occurrences: readonly Occurrence[],
-): Promise<void> {
-  const bugIds = toTextArray(occurrences.map(({ bugId }) => bugId));
-  const testCases = toNumberArray(occurrences.map(({ testCase }) => testCase));
+export type Occurrence = { run: OccurrenceRun; bugId: string; testCase: number; message: string | null };
+
+/** The runs that a bug was seen in first and last, and last on the default branch. */
+function toSighting(bugId: string, occurrences: readonly Occurrence[]) {
+  const runs = occurrences
+    .map(({ run }) => run)
+    .toSorted((a, b) => (a.seenAt < b.seenAt ? -1 : Number(a.seenAt > b.seenAt)));
+  const home = runs.findLast(({ onDefaultBranch }) => onDefaultBranch);
+  return { bugId, first: runs[0]!, last: runs.at(-1)!, home };
+}
+
+/** Each test case of a run occurs once in a bug. The bugs' sums and last sightings follow. */
+export async function insertOccurrences(sql: Tx, projectId: string, occurrences: readonly Occurrence[]): Promise<void> {
+  const texts = <Row>(rows: readonly Row[], of: (row: Row) => string | null | undefined) =>
+    toTextArray(rows.map((row) => of(row) ?? null));
+  const sightings = [...Map.groupBy(occurrences, ({ bugId }) => bugId)].map(([bugId, own]) => toSighting(bugId, own));
   // A run that comes late is not the last one that a bug was seen in.
-  const isOlder = sql`coalesce(b.last_seen_at > ${run.seenAt}::timestamptz, false)`;
+  const isOlder = sql`coalesce(b.last_seen_at > s.last_at, false)`;
+  const isAway = sql`(s.home_id is null or (coalesce(b.last_seen_at > s.home_at, false) and b.home_execution_id is not null))`;
   const occur = sql`
     with added as (
       insert into bug_occurrence (project_id, bug_report_id, run_id, test_case, message, seen_at)
-      select ${projectId}, bug, ${run.id}, test_case, message, ${run.seenAt}
-      from unnest(${bugIds}::uuid[], ${testCases}::int[],
-        ${toTextArray(occurrences.map(({ message }) => message))}::text[]) as o (bug, test_case, message)
+      select ${projectId}, o.bug, o.run, o.test_case, o.message, o.seen_at
+      from unnest(${texts(occurrences, ({ bugId }) => bugId)}::uuid[], ${texts(occurrences, ({ run }) => run.id)}::uuid[],
+        ${toNumberArray(occurrences.map(({ testCase }) => testCase))}::int[],
+        ${texts(occurrences, ({ message }) => message)}::text[],
+        ${texts(occurrences, ({ run }) => run.seenAt)}::timestamptz[]) as o (bug, run, test_case, message, seen_at)
       on conflict do nothing returning bug_report_id
     ), sums as (select bug_report_id, count(*)::int as count from added group by bug_report_id)
     update bug_report b set
       occurrences = b.occurrences + sums.count, impact_due_at = now(),
-      first_seen_at = least(b.first_seen_at, ${run.seenAt}::timestamptz),
-      last_seen_at = greatest(b.last_seen_at, ${run.seenAt}::timestamptz),
-      first_execution_id = case when b.first_seen_at <= ${run.seenAt}::timestamptz
-        then coalesce(b.first_execution_id, ${run.executionId}) else ${run.executionId} end,
-      last_execution_id = case when ${isOlder} then b.last_execution_id else ${run.executionId} end,
-      branch = case when ${isOlder} then b.branch else ${run.branch} end,
-      commit = case when ${isOlder} then b.commit else ${run.commit} end,
-      ${
-        run.onDefaultBranch
-          ? sql`
-              home_execution_id = case when ${isOlder} and b.home_execution_id is not null then b.home_execution_id else ${run.executionId} end,
-              home_branch = case when ${isOlder} and b.home_execution_id is not null then b.home_branch else ${run.branch} end,
-              home_commit = case when ${isOlder} and b.home_execution_id is not null then b.home_commit else ${run.commit} end,`
-          : sql``
-      }
-      updated_at = greatest(b.updated_at, ${run.seenAt}::timestamptz)
-    from sums where b.project_id = ${projectId} and b.id = sums.bug_report_id`;
-  await Promise.all([occur, insertBugCases(sql, projectId, occurrences, run.seenAt)]);
+      first_seen_at = least(b.first_seen_at, s.first_at), last_seen_at = greatest(b.last_seen_at, s.last_at),
+      first_execution_id = case when b.first_seen_at <= s.first_at
+        then coalesce(b.first_execution_id, s.first_id) else s.first_id end,
+      last_execution_id = case when ${isOlder} then b.last_execution_id else s.last_id end,
+      branch = case when ${isOlder} then b.branch else s.last_branch end,
+      commit = case when ${isOlder} then b.commit else s.last_commit end,
+      home_execution_id = case when ${isAway} then b.home_execution_id else s.home_id end,
+      home_branch = case when ${isAway} then b.home_branch else s.home_branch end,
+      home_commit = case when ${isAway} then b.home_commit else s.home_commit end,
+      updated_at = greatest(b.updated_at, s.last_at)
+    from sums join unnest(
+      ${texts(sightings, ({ bugId }) => bugId)}::uuid[],
+      ${texts(sightings, ({ first }) => first.seenAt)}::timestamptz[], ${texts(sightings, ({ first }) => first.executionId)}::uuid[],
+      ${texts(sightings, ({ last }) => last.seenAt)}::timestamptz[], ${texts(sightings, ({ last }) => last.executionId)}::uuid[],
+      ${texts(sightings, ({ last }) => last.branch)}::text[], ${texts(sightings, ({ last }) => last.commit)}::text[],
+      ${texts(sightings, ({ home }) => home?.seenAt)}::timestamptz[], ${texts(sightings, ({ home }) => home?.executionId)}::uuid[],
+      ${texts(sightings, ({ home }) => home?.branch)}::text[], ${texts(sightings, ({ home }) => home?.commit)}::text[]
+    ) as s (bug, first_at, first_id, last_at, last_id, last_branch, last_commit, home_at, home_id, home_branch, home_commit)
+      on s.bug = sums.bug_report_id
+    where b.project_id = ${projectId} and b.id = sums.bug_report_id`;
+  // First, because a case begins to count anew unless its bug had been seen later.
+  const cases = occurrences.map(({ run, bugId, testCase }) => ({ bugId, testCase, seenAt: run.seenAt }));
+  await Promise.all([insertBugCases(sql, projectId, cases).execute(), occur.execute()]);
 }
 
 /**
- * A run says something else of its failures than it did: they are taken out of their bugs, and bugs that it had opened, and
- * nobody has touched since, are gone.
+ * Removes the failures of a run from their bugs, because the run now says something else of them, and deletes bugs that it had opened if
+ * they were not changed since.
  */
 export async function withdrawOccurrences(
   sql: Tx,
@@ -145,7 +161,7 @@ export type TrackedFailure = Failure & {
   /** It failed for a cause outside of the code. */
   isIncident: boolean;
   isQuarantined: boolean;
-  /** Nothing explains it clearly: alone it opens no bug. */
+  /** Whether it is unclear: alone it opens no bug. */
   isUnclear: boolean;
   /** The infrastructure rule that it matches. */
   ruleId: string | null;
@@ -153,7 +169,7 @@ export type TrackedFailure = Failure & {
   ruleUrl: string | null;
 };
 
-/** The failed cases of runs with what they tell, by run and test case; of each run at most its `limit`. */
+/** Returns the failed cases of runs with their texts, by run and test case; at most `limit` per run. */
 export const selectRunFailures = (sql: Sql, projectId: string, runs: readonly { id: string; limit: number }[]) => sql<
   (TrackedFailure & { runId: string })[]
 >`

@@ -16,10 +16,10 @@ import { isOwnedBy, ownersOfBug } from "./owners.ts";
 import { isLiveBug } from "./predicates.ts";
 import { fingerprintText, telling } from "./bug_fingerprints.ts";
 
-/** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */
+/** Serialises everything that opens, reopens, resolves or merges bugs of a project, so numbers have no gaps and a bug regresses once. */
 export const lockBugs = (sql: Tx, projectId: string) => takeLock(sql, ["bugs", projectId]);
-/** A bug of many test cases has one for each. */
-const MAX_GROUPING = 100;
+/** Maximum number of fingerprints in the details of a bug. A bug of many test cases has one for each. */
+const MAX_FINGERPRINTS = 100;
 
 const columns = (sql: Sql) => sql`
   b.id, b.number, b.title, b.description, b.status, b.severity, b.source,
@@ -61,10 +61,10 @@ type BugReportQuery = {
   after?: readonly string[] | undefined;
 };
 
-/** `key` is what the list is sorted by, as a text of full precision. */
+/** `key` is the sort key, as a text of full precision. */
 export type BugReportRow = BugReport & { key: string };
 
-/** As in the indexes, greatest first; what never occurred comes last. */
+/** The order of the indexes, greatest first; bugs that never occurred come last. */
 const SORT_KEYS = {
   newest: { key: "b.number", type: "int" },
   occurrences: { key: "b.occurrences", type: "int" },
@@ -72,11 +72,11 @@ const SORT_KEYS = {
   lastSeenAt: { key: "coalesce(b.last_seen_at, '-infinity')", type: "timestamptz" },
   severity: { key: "array_position(array['trivial', 'minor', 'major', 'critical'], b.severity)", type: "int" },
 } as const;
-/** Rows that are looked up of each status: a limit that is written out makes a plan that is kept, so there are few of them. */
+/** Numbers of rows that are looked up per status. A literal limit makes a plan that is cached, so there are few of them. */
 const ENOUGH = [21, 101];
 const STATUSES: readonly BugStatus[] = ["open", "in_progress", "resolved", "ignored"];
 
-/** One row more than `limit`; equal keys stand newest first. */
+/** Returns one row more than `limit`; equal keys are sorted newest first. */
 export async function selectBugReports(sql: Sql, projectId: string, query: BugReportQuery): Promise<BugReportRow[]> {
   const { sort = "newest", after, limit } = query;
   const key = sql`${sql.unsafe(SORT_KEYS[sort].key)}`;
@@ -127,7 +127,7 @@ export async function selectBugReports(sql: Sql, projectId: string, query: BugRe
           : sql`and position(lower(${query.q}) in lower(b.title || ' ' || b.description)) > 0`
       }
     order by ${order(key)} limit ${enough})`;
-  // Of each status the first, which an index has in order: of all at once they would be sorted.
+  // Reads each status separately, in the order of an index. One query over all statuses would have to sort.
   const [first, ...others] = query.status ?? (sort === "newest" ? [undefined] : STATUSES);
   const all = others.reduce((before, status) => sql`${before} union all ${firstOf(status)}`, firstOf(first));
   const rows = await sql<(Flat<BugReport> & { key: string })[]>`
@@ -137,16 +137,16 @@ export async function selectBugReports(sql: Sql, projectId: string, query: BugRe
   return rows.map(unflagged);
 }
 
-const LOOKED_AT = 50;
+const MAX_OPEN_BUGS_READ = 50;
 
 export type RegressedBug = Pick<BugReport, "id" | "number" | "title" | "occurrences" | "assignee" | "lastSeenAt">;
 
-/** Of the open ones that were seen last, those that came back, at most `limit`; the last seen first. */
+/** Returns those of the most recently seen open bugs that are regressions, at most `limit`, the last seen first. */
 export const selectRegressedBugs = (sql: Sql, projectId: string, limit: number) => sql<RegressedBug[]>`
   select id, number, title, occurrences, assignee, last_seen_at as "lastSeenAt" from (
     select *, ${sql.unsafe(SORT_KEYS.lastSeenAt.key)} as key from bug_report b
     where project_id = ${projectId} and merged_into is null and status = 'open'
-    order by key desc, number desc limit ${LOOKED_AT}::int) b
+    order by key desc, number desc limit ${MAX_OPEN_BUGS_READ}::int) b
   where regressed order by key desc, number desc limit ${limit}::int`;
 
 export async function selectBugReport(sql: Sql, projectId: string, id: string): Promise<BugReportDetail | undefined> {
@@ -156,7 +156,7 @@ export async function selectBugReport(sql: Sql, projectId: string, id: string): 
         'kind', f.kind, 'exceptionType', f.exception_type, 'message', f.message, 'frames', f.frames, 'test', f.test)
         order by ${telling(sql)}), '[]')
         from (select * from bug_fingerprint f where f.project_id = b.project_id and f.bug_report_id = b.id
-          order by ${telling(sql)} limit ${MAX_GROUPING}) f) as grouping,
+          order by ${telling(sql)} limit ${MAX_FINGERPRINTS}) f) as grouping,
       (select coalesce(json_agg(json_build_object('from', c.from_status, 'to', c.to_status, 'cause', c.cause,
         'changedAt', ${toJsonTime(sql, sql`c.changed_at`)}) order by c.id), '[]')
         from bug_change c where c.project_id = b.project_id and c.bug_report_id = b.id) as history
@@ -187,7 +187,7 @@ export const selectBugByNumber = async (
   return row;
 };
 
-/** How many are open, by severity. */
+/** Counts open bugs by severity. */
 export const countOpenBugs = (sql: Sql, projectId: string) => sql<
   { severity: Severity; open: number; regressed: number }[]
 >`
@@ -206,7 +206,7 @@ export type InsertBug = {
   now: string;
 };
 
-/** In a transaction that holds the lock. */
+/** Inserts a bug, in a transaction that holds the lock. */
 export async function insertBug(sql: Tx, projectId: string, bug: InsertBug): Promise<{ id: string; number: number }> {
   const id = Bun.randomUUIDv7();
   const [row] = await sql<{ number: number }[]>`
@@ -239,7 +239,7 @@ const insertChange = (
   insert into bug_change (project_id, bug_report_id, id, from_status, to_status, cause, changed_at)
   values (${projectId}, ${id}, ${Bun.randomUUIDv7()}, ${from}, ${to}, ${cause}, ${now})`;
 
-/** Sets the status and tells the history; `resolvedAt` follows. */
+/** Sets the status and `resolvedAt`, and adds the change to the history. */
 export async function updateStatus(sql: Tx, projectId: string, change: StatusChange): Promise<void> {
   const { id, to, cause, now } = change;
   await sql`
@@ -250,7 +250,7 @@ export async function updateStatus(sql: Tx, projectId: string, change: StatusCha
   await insertChange(sql, projectId, change);
 }
 
-/** In a transaction that holds the lock: all but the status. */
+/** Updates everything but the status, in a transaction that holds the lock. */
 export async function updateBugReport(
   sql: Tx,
   projectId: string,
@@ -270,12 +270,12 @@ export async function updateBugReport(
     where project_id = ${projectId} and id = ${id}`;
 }
 
-/** Where it is followed up elsewhere, unless somebody has said so already. */
+/** Sets the address of the external issue, unless the bug has one. */
 export const setExternalUrl = (sql: Sql, projectId: string, id: string, url: string) => sql`
   update bug_report set external_url = ${url}, updated_at = now()
   where project_id = ${projectId} and id = ${id} and external_url is null`;
 
-/** In a transaction that holds the lock: everything that `from` is known by becomes that of `into`. */
+/** Moves all fingerprints and cases of `from` to `into`, in a transaction that holds the lock. */
 export async function moveBug(
   sql: Tx,
   projectId: string,

@@ -1,9 +1,9 @@
-/** The records of test cases, and what a run changes in them. */
+/** The records of test cases, and their changes by a run. */
 
 import type { CaseHealth } from "../rules/health.ts";
 import { type Fragment, type Sql, toIsoTime, toNumberArray, toNumbers, type Tx } from "../database/connect.ts";
 
-/** The records of those that have had a result, by test_case.number. */
+/** Returns the records of cases that have had a result, by test_case.number. */
 export async function selectCaseHealth(
   sql: Sql,
   projectId: string,
@@ -62,7 +62,7 @@ export async function storeCaseHealth(sql: Tx, projectId: string, rows: readonly
       select ${projectId}, fresh.* from (${toRows(sql, fresh)}) fresh`;
 }
 
-/** A literal of an array of what needs no quotes: numbers, times, ids. */
+/** Returns an array literal of values that need no quotes: numbers, times, ids. */
 const toPlainArray = (values: readonly (string | number | boolean | null)[]): string =>
   `{${values.map((value) => value ?? "null").join(",")}}`;
 
@@ -74,7 +74,7 @@ const COLUMNS = [
   ...["last_status", "last_run_id", "last_run_at", "last_passed_at", "last_failed_at"],
 ];
 
-/** The number of the test case, and its record; what neighbours have in common, their last run, is sent once. */
+/** Returns the number of each test case and its record; the last run, which neighbours share, is sent once. */
 function toRows(sql: Sql, rows: readonly ChangedHealth[]): Fragment {
   const plain = (pick: (health: CaseHealth) => number | boolean | string | null) =>
     toPlainArray(rows.map(({ health }) => pick(health)));

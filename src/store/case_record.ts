@@ -1,4 +1,4 @@
-/** The record of one test case: how it stands, where it began to fail, what it said last. */
+/** The record of one test case: its state, where it began to fail, and its last message. */
 
 import { blockOf } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
@@ -37,13 +37,13 @@ type CaseBuild = {
 };
 
 /**
- * The first build of those that fail in a row up to now, and the last that passed before it. Without `good` no pass is
- * kept, or none among those looked at: then others may have failed before `bad`, unless it `isFirst`.
+ * The first build of the current streak of failures, and the last that passed before it. Without `good` no pass is stored, or none among
+ * the results read: then others may have failed before `bad`, unless it `isFirst`.
  */
 export type FirstBad = { bad: CaseBuild; good: CaseBuild | undefined; isFirst: boolean };
 
-/** So many of a case's results are looked at. */
-const LOOKED_AT = 1_000;
+/** Maximum number of results of a test case that are read. */
+const MAX_RESULTS_READ = 1_000;
 
 /** On the default branch, outages left out; undefined where the case does not fail there now. */
 export async function selectFirstBad(sql: Sql, projectId: string, id: string): Promise<FirstBad | undefined> {
@@ -51,7 +51,7 @@ export async function selectFirstBad(sql: Sql, projectId: string, id: string): P
   const rows = await sql<(CaseBuild & { isGood: boolean; looked: number })[]>`
     with looked as materialized (
       select run_id, statuses, test_cases from case_result
-      where project_id = ${projectId} and block = ${blockOf(number)} order by run_id desc limit ${LOOKED_AT}
+      where project_id = ${projectId} and block = ${blockOf(number)} order by run_id desc limit ${MAX_RESULTS_READ}
     ), main as materialized (
       select h.run_id, h.letter in ('p', 'P') as passed, e.*
       from (
@@ -75,7 +75,7 @@ export async function selectFirstBad(sql: Sql, projectId: string, id: string): P
     from (select * from good union all select * from bad) x`;
   const bad = rows.find(({ isGood }) => !isGood);
   const good = rows.find(({ isGood }) => isGood);
-  return bad && { bad, good, isFirst: good !== undefined || bad.looked < LOOKED_AT };
+  return bad && { bad, good, isFirst: good !== undefined || bad.looked < MAX_RESULTS_READ };
 }
 
 /** A run of a task that was completed at this moment, the newest of several; ISO 8601. */
@@ -95,7 +95,7 @@ export const selectRunCompletedAt = async (
 
 export type CaseMessage = { message: string | null; stack: string | null };
 
-/** What a result of the case says, at most `limit` characters of its stack; of several attempts the last that says anything. */
+/** Returns message and stack of a result, each at most `limit` characters, from its last attempt that has any. */
 export const selectCaseMessage = async (
   sql: Sql,
   projectId: string,
@@ -113,7 +113,7 @@ export const selectCaseMessage = async (
 
 export type OwnerTally = { owner: string | null; flaky: number; broken: number };
 
-/** Whose the flaky and the broken test cases are, most first; one of several owners counts for each. */
+/** Counts flaky and broken test cases per owner, most first. A case with several owners counts for each of them. */
 export const selectOwnerTally = (sql: Sql, projectId: string, limit: number) => sql<OwnerTally[]>`
   select o.owner, (count(*) filter (where not h.broken))::int as flaky, (count(*) filter (where h.broken))::int as broken
   from (

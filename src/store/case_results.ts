@@ -1,4 +1,4 @@
-/** The packed results of runs, and what some of them have to tell beyond their status. */
+/** The packed results of runs, and details of some results. */
 
 import { blockOf, type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
 import { toStoredBlock, UNTRUSTED_BLOCKS } from "../rules/untrusted.ts";
@@ -9,7 +9,7 @@ import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/conne
 import { blockOfCase, caseOfResult } from "./packing.ts";
 import { isActiveQuarantine } from "./predicates.ts";
 
-/** A run, with what tells where its results are stored. */
+/** A run, with the field that determines where its results are stored. */
 type StoredRun = { id: string; untrusted: boolean };
 
 export const selectBlocks = (sql: Sql, projectId: string, run: StoredRun, blocks: readonly number[]) => sql<
@@ -45,7 +45,7 @@ export const toBlockColumns = (blocks: readonly RunBlock[]): BlockColumns => ({
   durations: toTextArray(blocks.map(({ durations }) => toNumberArray(durations))),
 });
 
-/** Adds blocks, or puts them in the place of those that are there. */
+/** Inserts or replaces blocks. */
 export const upsertBlocks = (sql: Sql, projectId: Given, columns: BlockColumns<Given>) => sql`
   insert into case_result (project_id, run_id, block, test_cases, statuses, attempts, durations)
   select ${projectId}, run_id, block, test_cases::int[], statuses, attempts::smallint[], durations::int[]
@@ -81,7 +81,7 @@ export const selectOtherCounts = async (
   return { ...countStatuses(row!.statuses ?? ""), quarantined: row!.quarantined };
 };
 
-/** Those of these test cases, by their numbers, that are quarantined now. */
+/** Returns those of the test cases (by number) that are quarantined now. */
 export const selectQuarantined = async (
   sql: Sql,
   projectId: string,
@@ -104,11 +104,11 @@ export type CaseDetail = {
   stack: string | null;
   output: string | null;
   properties: Record<string, string> | null;
-  /** The fingerprint of a failure by what its message says, hexadecimal; null for a result that did not fail. */
+  /** The fingerprint of a failure by its message, hexadecimal; null for a result that did not fail. */
   cause: string | null;
 };
 
-/** Of an attempt of a run. */
+/** The details of a case in one attempt of a run. */
 export type RunDetail = CaseDetail & {
   runId: string;
   attempt: number;
@@ -163,7 +163,7 @@ export const insertDetails = (sql: Sql, projectId: Given, columns: DetailColumns
 const PORTION_CHARACTERS = 4_000_000;
 const PORTION_ROWS = 5_000;
 
-/** In portions, so that neither a parameter nor the server's memory grows with a report's output. */
+/** Yields portions, so that neither a parameter nor the server's memory grows with a report's output. */
 export function* portionsOfDetails(details: readonly RunDetail[]): Generator<RunDetail[]> {
   for (let start = 0; start < details.length;) {
     let end = start;
@@ -182,7 +182,7 @@ type CaseResultQuery = {
   flaky?: boolean | undefined;
   /** Part of suite, name or file. */
   q?: string | undefined;
-  /** Only this one: its test_case.number. */
+  /** The test_case.number of the only case to read. */
   testCase?: number | undefined;
   /** The place of the page before: rank and test_case.number of its last result. */
   after?: string[] | undefined;

@@ -1,4 +1,4 @@
-/** What has changed between an execution and its baseline, case by case. */
+/** The differences between an execution and its baseline, case by case. */
 
 import type { Blamed } from "../rules/blame.ts";
 import type { Blame } from "../schema/failures.ts";
@@ -47,7 +47,7 @@ type Kind = Blame | "fixed" | "added" | "missing";
 
 export type ComparedRow = Omit<Blamed, "blame"> & { kind: Kind; total: number };
 
-/** The runs of the last build of the same pull request before an execution that is over. */
+/** Selects the runs of the last build of the same pull request before an execution that has ended. */
 const formerRuns = (sql: Sql, projectId: string, executionId: string) => sql`
   select r.id from execution mine cross join lateral (
     select * from execution e
@@ -58,8 +58,8 @@ const formerRuns = (sql: Sql, projectId: string, executionId: string) => sql`
   where mine.project_id = ${projectId} and mine.id = ${executionId}`;
 
 /**
- * With another execution, or with the fixed baseline: test by test, and for what was fixed also with the last build of the same pull
- * request.
+ * Compares an execution with another one, or with the fixed baseline: test by test, and for fixed tests also with the last build of the
+ * same pull request.
  */
 export async function selectComparison(
   sql: Sql,

@@ -17,7 +17,7 @@ export type SearchedBug = {
   kinds: string[];
 };
 
-/** In a transaction that keeps others from starting a search of the bug. */
+/** Locks a bug, so that no other search of it starts before the end of the transaction. */
 export const lockSearchedBug = async (sql: Tx, projectId: string, id: string): Promise<SearchedBug | undefined> => {
   const [row] = await sql<SearchedBug[]>`
     select b.number, b.merged_into as "mergedInto", b.sample,
@@ -36,7 +36,7 @@ export type SearchedCase = {
   file: string | null;
   owners: string[];
   isFlaky: boolean;
-  /** Of its last results on sound code those that failed by themselves. */
+  /** Number of its recent results on sound code that failed without a cause in the code. */
   flakeFailures: number;
   flakeResults: number;
 };
@@ -68,7 +68,7 @@ export const selectSearchedCase = async (
   return row;
 };
 
-/** Maximum number of results that are looked through for a range. */
+/** Maximum number of results that are searched for a range. */
 const MAX_RANGE_RESULTS = 500;
 
 type RangeRow = { executionId: string; commit: string | null; isPassed: boolean; isBug: boolean };
@@ -151,7 +151,7 @@ export const selectEarlierResults = (
       and ${isFromOutsideCode(sql, sql`f`)})
   order by r.id desc limit ${MAX_EARLIER}`;
 
-/** The results of other probes of the test case on these commits, except those that the search shares. */
+/** Returns the results of other probes of the test case on these commits, except those that the search shares. */
 export const selectEarlierProbes = (
   sql: Sql,
   projectId: string,

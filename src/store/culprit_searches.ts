@@ -150,7 +150,7 @@ export const lockRunningSearch = async (
 const isMerged = (sql: Sql): Fragment => sql`exists (
   select from bug_report b where b.project_id = s.project_id and b.id = s.bug_report_id and b.merged_into is not null)`;
 
-/** A condition: the search `s` can go on: its probes have ended, its time is over, or its bug was merged into another one. */
+/** A condition: the search `s` can continue: its probes have ended, its time is over, or its bug was merged into another one. */
 const canGoOn = (sql: Sql): Fragment => sql`
   s.due_at <= now() and ${isProject(sql, sql`s.project_id`)} and ${isDue(sql, "culprit", sql`s.id::text`)}
   and (s.created_at + s.max_minutes * interval '1 minute' <= now() or ${isMerged(sql)} or not exists (
@@ -162,12 +162,12 @@ type DueSearch = CulpritSearchRow & {
   mergedInto: number | null;
 };
 
-/** Maximum number of projects in which a due search is looked for. */
+/** Maximum number of projects that are searched for a due search. */
 const MAX_PROJECTS_TRIED = 20;
 
 /**
- * In a transaction: a running search that can go on, locked. The searches of a project, which may share probes, make their steps one
- * after the other: projects in which another server makes one are skipped.
+ * Returns and locks a running search that can continue. The searches of a project may share probes, so they make their steps one after the
+ * other: projects in which another server makes one are skipped.
  */
 export const lockDueSearch = async (sql: Tx): Promise<DueSearch | undefined> => {
   const projects = await sql<{ id: string }[]>`
@@ -194,8 +194,8 @@ const MAX_JOINING_SEARCHES = 8;
 export type ListedSearch = CulpritSearchRow & { commits: RangeCommit[] };
 
 /**
- * In a transaction: other running searches of the same task, locked. Those that wait for no probe, which would create their own, come first,
- * and then those of the same range. Searches that someone cancels are skipped.
+ * Returns and locks other running searches of the same task. Those that wait for no probe, which would create their own, come first, then
+ * those of the same range. Searches that are being cancelled are skipped.
  */
 export const lockOtherSearches = async (
   sql: Tx,
@@ -212,8 +212,8 @@ export const lockOtherSearches = async (
   for update of s skip locked`;
 
 /**
- * Locks the bug report of a search that ends, so that nobody merges it before the commit. Returns the number of the bug report into
- * which it was merged since the step began; null: it was not.
+ * Locks the bug report of a search that ends, so that it is not merged before the commit. Returns the number of the bug report into which
+ * it was merged since the step began; null: it was not.
  */
 export const lockMergedInto = async (sql: Tx, projectId: string, bugReportId: string): Promise<number | null> => {
   const [row] = await sql<{ into: number | null }[]>`
@@ -294,9 +294,9 @@ export const selectIsProven = async (
   ).length === 1;
 
 /**
- * In a transaction that merges bugs: what was found about one of them belongs to the other if that one was never searched for. If only
- * the last search of the first one has proven a commit, the searches of both change places, because a bug shows its newest search. One that
- * is running stays.
+ * Moves searches, in a transaction that merges bugs: results about one bug belong to the other if that one was never searched for. If only
+ * the last search of the first one has proven a commit, the searches of both are exchanged, because a bug shows its newest search. A
+ * running search stays.
  */
 export const moveSearches = async (
   sql: Tx,

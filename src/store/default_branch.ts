@@ -1,4 +1,4 @@
-/** Which executions are on the default branch of their project, and which runs are of a commit that it has left behind. */
+/** Conditions: executions on the default branch of their project, and runs of a commit that the branch has left behind. */
 
 import type { Given } from "../database/compose.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
@@ -13,8 +13,8 @@ export const isNoPullRequest = (sql: Sql, isDefault: boolean): Fragment =>
   isDefault ? sql`and pull_request is null` : sql``;
 
 /**
- * A condition: execution `e` is of a commit that its branch has left behind. The branch had seen it before, and another run, of the
- * task of run `r` if that is given, is of a commit that the branch saw later. What such an execution says is no news of the branch.
+ * A condition: execution `e` is of a commit that its branch has left behind. The branch had seen it before, and another run, of the task of
+ * run `r` if given, is of a commit that the branch saw later. Such an execution says nothing new about the branch.
  */
 export const isOvertaken = (sql: Sql, projectId: Given, { r, e }: { r?: Fragment; e: Fragment }): Fragment => {
   const isOn = (one: Fragment) => sql`

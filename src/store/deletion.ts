@@ -3,14 +3,14 @@
 import type { Sql, Tx } from "../database/connect.ts";
 import { isDue } from "../database/retry_backoff.ts";
 
-/** In a transaction: the project does not change until the end. Undefined when there is no such project. */
+/** Returns and locks a project until the end of the transaction. Undefined if there is no such project. */
 export const lockProject = async (sql: Tx, id: string): Promise<{ teamId: string; name: string } | undefined> => {
   const [project] = await sql<{ teamId: string; name: string }[]>`
     select team_id as "teamId", name from project where id = ${id} for no key update`;
   return project;
 };
 
-/** In a transaction: the team and its projects do not change until the end, and get no further project. */
+/** Locks a team and its projects until the end of the transaction; it gets no further project. */
 export const lockTeam = async (sql: Tx, id: string): Promise<{ name: string; projects: number } | undefined> => {
   const [team] = await sql<{ name: string }[]>`select name from team where id = ${id} for no key update`;
   if (!team) return undefined;
@@ -27,7 +27,7 @@ export const markTeamDeleted = async (sql: Tx, id: string, by: string): Promise<
   await sql`update stored_team set deleted_at = now(), deleted_by = ${by} where id = ${id}`;
 };
 
-/** A tombstone: what is left of a deleted project or team until all its rows are removed. */
+/** A tombstone: the remaining row of a deleted project or team until all its rows are removed. */
 export type Tombstone = {
   kind: "project" | "team";
   teamId: string;
@@ -52,7 +52,7 @@ export const selectTombstone = async (sql: Sql): Promise<Tombstone | undefined> 
 
 const tableOf = ({ kind }: Tombstone) => `stored_${kind}`;
 
-/** In a transaction: false when another server is removing its rows at this moment, or has removed the last one. */
+/** Locks the rows to remove. False if another server is removing them, or has removed the last one. */
 export const lockTombstone = async (sql: Tx, tombstone: Tombstone): Promise<boolean> =>
   (
     await sql`

@@ -1,4 +1,4 @@
-/** Deliveries: what is sent to the integrations of a team. */
+/** Deliveries to the integrations of a team. */
 
 import type { Dispatch, IntegrationAction, Kind } from "../schema/integration_configs.ts";
 import { type DeliveryAttempt, type Delivery, type DeliveryStatus, notSent } from "../schema/deliveries.ts";
@@ -49,9 +49,9 @@ type NewDelivery = {
   /** The project that it is about; undefined: it is about the team. */
   projectId?: string | undefined;
   notice: Notification;
-  /** What it sets the state of; undefined: it is news of its own. */
+  /** Identifies the external state that the delivery sets. Undefined if the delivery stands on its own. */
   stateKey?: string | undefined;
-  /** Null: whoever asks sends it himself. */
+  /** Null: the caller sends it. */
   due: "now" | null;
 };
 
@@ -89,8 +89,8 @@ export type IntegrationId = { teamId: string; integrationId: string };
 const waiting = (sql: Sql, teamId: string, integrationId: string) => sql`
   d.team_id = ${teamId} and d.integration_id = ${integrationId} and d.status = 'pending'`;
 
-/** Whether so many deliveries wait for an integration. */
-export const selectIsCrowded = async (
+/** Whether at least `count` deliveries wait for an integration. */
+export const selectIsOverQuota = async (
   sql: Sql,
   teamId: string,
   integrationId: string,
@@ -99,16 +99,16 @@ export const selectIsCrowded = async (
   (await sql`select from delivery d where ${waiting(sql, teamId, integrationId)} offset ${count - 1} limit 1`)
     .length === 1;
 
-/** More are given up the next time: what a new one costs does not depend on how many wait. */
+/** Maximum number of deliveries dropped at once, so that the cost of a new one does not depend on how many wait. */
 const GIVE_UP_BATCH = 100;
 
 /**
- * Gives up the oldest messages that wait for an integration, as far as more than `max` deliveries do; other actions stay.
- * Answers which, and whether too many wait even so, none of them a message. `among` others that add some, each makes room
- * for the one that it has added itself, and waits for nobody: what is too many beyond that others see as well, and all
- * would give it up. `alone` it waits for others, so that no two give up what is too many once.
+ * Drops the oldest messages that wait for an integration, as far as more than `max` deliveries do; other actions stay. Returns their ids,
+ * and whether too many wait even so without any message. With `among`, each of several concurrent callers drops one for the delivery that
+ * it has added, without waiting: callers see the same excess, and all would drop it. With `alone` it waits for others, so that no two drop
+ * the same excess.
  */
-export async function giveUpOldest(
+export async function dropOldestDeliveries(
   sql: Sql,
   { teamId, integrationId }: IntegrationId,
   max: number,
@@ -118,7 +118,7 @@ export async function giveUpOldest(
   const mine = waiting(sql, teamId, integrationId);
   const [row] = await sql<{ givenUp: string[]; isFull: boolean }[]>`
     -- Ordered and limited so that there is one index to take even while nothing is known of the table.
-    with crowd as materialized (
+    with over_quota as materialized (
       select count(*)::int - ${max}::int as excess from (
         select from delivery d where ${mine} order by d.action, d.id limit ${max + GIVE_UP_BATCH}) d),
     oldest as materialized (
@@ -132,14 +132,14 @@ export async function giveUpOldest(
           : sql`cross join lateral (
               select from delivery d where d.ctid = o.place and ${mine} for no key update skip locked) d`
       }
-      order by o.id limit (select least(greatest(excess, 0), ${how === "alone" ? GIVE_UP_BATCH : 1}::int) from crowd)),
+      order by o.id limit (select least(greatest(excess, 0), ${how === "alone" ? GIVE_UP_BATCH : 1}::int) from over_quota)),
     given as (
       update delivery d set status = 'failed', due_at = null, given_up = true,
         attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
       where d.ctid = any(array(select place from chosen)) and ${mine} returning d.id)
     select coalesce((select json_agg(id) from given), '[]') as "givenUp",
       excess > 0 and excess > (select count(*) from oldest) as "isFull"
-    from crowd`;
+    from over_quota`;
   return row!;
 }
 
@@ -188,13 +188,13 @@ export const endUnsent = (
     attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
   where d.team_id = ${teamId} and d.integration_id = ${integrationId} and d.id = ${id} and d.status = 'pending'`;
 
-/** A delivery that whoever asked for it sends himself has ended long before, or has died with its server. */
+/** Fails deliveries that their requester sends itself, and that have not ended: the server died meanwhile. */
 export const failCutOff = (sql: Sql, attempt: DeliveryAttempt) => sql`
   update delivery d set status = 'failed', attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
   where d.status = 'pending' and d.due_at is null and d.created_at < now() - interval '2 minutes'`;
 
 /** Integrations that more than `max` deliveries wait for. */
-export const selectCrowded = (sql: Sql, max: number) => sql<IntegrationId[]>`
+export const selectOverQuota = (sql: Sql, max: number) => sql<IntegrationId[]>`
   select i.team_id as "teamId", i.id as "integrationId" from integration i
   where exists (
     select from delivery d where d.team_id = i.team_id and d.integration_id = i.id and d.status = 'pending'
@@ -215,7 +215,7 @@ export const selectFull = (sql: Sql, max: number, { onlyGivenUp }: { onlyGivenUp
       : sql``
   }`;
 
-/** Deletes some that are over, up to `floor`; answers how many. */
+/** Deletes some ended deliveries, up to `floor`; returns their number. */
 export const deleteDeliveries = (
   sql: Sql,
   { teamId, integrationId, floor }: IntegrationId & { floor: string },
@@ -239,7 +239,7 @@ export type DueDelivery = {
   attempts: DeliveryAttempt[];
 };
 
-/** What a newer delivery for the same has taken the place of is over. */
+/** Fails deliveries for which a newer one with the same state key exists. */
 export const failSuperseded = (sql: Sql, { teamId, id }: IntegrationClaim, attempt: DeliveryAttempt) => sql`
   update delivery d set status = 'failed', due_at = null,
     attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
@@ -268,8 +268,8 @@ export const selectDueDelivery = async (
 };
 
 /**
- * `nextMs`: it is tried again after this time; null: it has ended. A delivery that was given up while it was sent stays given
- * up, unless the receiver has accepted it or there was nothing to send: then nothing was lost.
+ * Stores the result of an attempt. `nextMs`: the delay before the next try; null: it has ended. A delivery that was dropped while it was
+ * sent stays dropped, unless the receiver has accepted it or there was nothing to send.
  */
 export const updateDelivery = (
   sql: Sql,
@@ -282,7 +282,7 @@ export const updateDelivery = (
   where team_id = ${teamId} and integration_id = ${integrationId} and id = ${id}
     and (status = 'pending' or ${status === "sent" || status === "inapplicable"})`;
 
-/** Deliveries that nobody waits for any more are given up, and old ones forgotten. */
+/** Gives up deliveries that have waited too long, and deletes old ones. */
 export async function deleteOldDeliveries(sql: Sql, giveUpDays: number, keepDays: number): Promise<number> {
   await sql`
     update delivery set status = 'failed', due_at = null

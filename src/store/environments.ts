@@ -9,7 +9,7 @@ const columns = (sql: Sql) => sql`
   (select count(*)::int from variable v where v.team_id = e.team_id and v.environment_id = e.id) as "variableCount",
   e.created_at as "createdAt", e.updated_at as "updatedAt"`;
 
-/** By slug; one row more than `limit`. */
+/** Returns environments by slug; one row more than `limit`. */
 export const selectEnvironments = (sql: Sql, teamId: string, limit: number, after: string | undefined) => sql<
   Environment[]
 >`
@@ -58,13 +58,13 @@ export const deleteEnvironment = async (sql: Sql, teamId: string, id: string): P
   (await sql<{ slug: string }[]>`delete from environment where team_id = ${teamId} and id = ${id} returning slug`)[0]
     ?.slug;
 
-/** In a transaction: whether it is there, and it stays so until the end of the transaction. */
+/** Whether the environment exists; it is locked until the end of the transaction. */
 export const lockEnvironment = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
   (await sql`select from environment where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
 
 export type VariableRow = { name: string; secret: boolean; sealed: Buffer; updatedAt: string };
 
-/** By name; one row more than `limit`. */
+/** Returns variables by name; one row more than `limit`. */
 export const selectVariables = (
   sql: Sql,
   teamId: string,
@@ -121,14 +121,14 @@ export const deleteVariablesExcept = (sql: Sql, teamId: string, environmentId: s
   delete from variable
   where team_id = ${teamId} and environment_id = ${environmentId} and name <> all(${toTextArray(names)}::text[])`;
 
-/** The names of the keys that have sealed anything, hexadecimal, with how much. */
+/** Returns the names of the keys with which values are sealed, hexadecimal, with the number of values. */
 export const selectSealKeys = (sql: Sql) => sql<{ name: string; count: number }[]>`
   select encode(substring(sealed from 2 for 4), 'hex') as name, count(*)::int as count from variable
   group by 1 order by 1`;
 
 type SealedRow = { teamId: string; environmentId: string; name: string; sealed: Buffer };
 
-/** In a transaction: some rows that were sealed with another key, locked. */
+/** Returns and locks some rows that were sealed with another key. */
 export const lockSealedOtherwise = (sql: Tx, keyName: string, limit: number) => sql<SealedRow[]>`
   select team_id as "teamId", environment_id as "environmentId", name, sealed from variable
   where substring(sealed from 2 for 4) <> decode(${keyName}, 'hex')

@@ -1,6 +1,13 @@
 /** Events, written in the transaction that caused them, and read once by the automations. */
 
-import type { CulpritData, EventData, EventType, NewEvent, TurnedCase, VerificationData } from "../schema/events.ts";
+import type {
+  CulpritData,
+  EventData,
+  EventType,
+  NewEvent,
+  FlakinessChange,
+  VerificationData,
+} from "../schema/events.ts";
 import type { Given } from "../database/compose.ts";
 import {
   type Fragment,
@@ -18,12 +25,12 @@ import { firstOwnerOf, ownersJson, ownersOfBug } from "./owners.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { hasOwner, waitsForEvent } from "./predicates.ts";
 
-/** When automations look at it: never, where none waits for this type. */
+/** When automations handle the event; null if none waits for its type. */
 const due = (sql: Sql, teamId: Fragment, type: Fragment) => sql`
   case when exists (select from automation a where a.team_id = ${teamId} and ${waitsForEvent(sql, sql`a`, type)} and a.enabled)
     then ${thisMoment(sql)} end`;
 
-/** Of a project; `rows`: see `toEventRows`. */
+/** Inserts events of a project. `rows` comes from `toEventRows`. */
 export const insertEventRows = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into event (team_id, id, project_id, type, depth, data, execution_id, due_at)
   select p.team_id, e.id, p.id, e.type, e.depth, e.data, e."executionId", ${due(sql, sql`p.team_id`, sql`e.type`)}
@@ -31,7 +38,7 @@ export const insertEventRows = (sql: Sql, projectId: Given, rows: Given) => sql`
     "executionId" uuid)
   where p.id = ${projectId}`;
 
-/** In the order given. */
+/** Converts events to rows, in the given order. */
 export const toEventRows = (events: readonly NewEvent[]): string =>
   toRows(
     events.map(({ type, depth, data }) => {
@@ -39,7 +46,7 @@ export const toEventRows = (events: readonly NewEvent[]): string =>
     }),
   );
 
-/** Of a project; in the order given. */
+/** Inserts events of a project, in the given order. */
 export const insertEvents = (sql: Tx, projectId: string, events: readonly NewEvent[]) =>
   insertEventRows(sql, projectId, toEventRows(events));
 
@@ -54,7 +61,10 @@ export type BugEvent = { bugReportId: string; isQuarantined?: boolean } & (
   | { type: "bug_report.culprit_found"; culprit: CulpritData }
 );
 
-/** What the bugs are by now; where they last were on the default branch, since what others fail with is not their news. */
+/**
+ * Inserts events with the current state of the bugs. Their execution is the last one on the default branch that had the bug: failures on
+ * other branches are not events of the bug.
+ */
 export async function insertBugEvents(
   sql: Tx,
   projectId: string,
@@ -85,8 +95,8 @@ export async function insertBugEvents(
     where p.id = ${projectId}`;
 }
 
-/** More cases than these turn in one run when something else is wrong; the catalogue shows them all. */
-const MAX_TURNED = 100;
+/** Maximum number of events per run. If more cases change, something else is wrong; the catalogue shows them all. */
+const MAX_FLAKINESS_EVENTS = 100;
 
 /** An expression: the test case `c`, an alias, with its record `h`, as events have it. */
 const caseDataOf = (sql: Sql, c: Fragment): Fragment => sql`
@@ -94,15 +104,15 @@ const caseDataOf = (sql: Sql, c: Fragment): Fragment => sql`
     'owner', ${firstOwnerOf(sql, c)}, 'owners', ${ownersJson(sql, c)}, 'flakeRate', round(coalesce(h.flake_rate, 0)::numeric, 4),
     'flakeFailures', coalesce(h.flake_failures, 0), 'flakeResults', ${flakeResultsOf(sql)})`;
 
-/** Of cases that have become flaky, or recovered, in a run; at most 100. */
-export async function insertTurns(
+/** Inserts events for at most 100 cases that became flaky, or recovered, in a run. */
+export async function insertFlakinessEvents(
   sql: Tx,
   projectId: string,
   runId: string,
-  turned: readonly TurnedCase[],
+  changes: readonly FlakinessChange[],
 ): Promise<void> {
-  const told = turned.slice(0, MAX_TURNED);
-  if (told.length === 0) return;
+  const shown = changes.slice(0, MAX_FLAKINESS_EVENTS);
+  if (shown.length === 0) return;
   await sql`
     insert into event (team_id, id, project_id, type, depth, due_at, execution_id, data)
     select p.team_id, t.id, p.id, y.type, e.depth, ${due(sql, sql`p.team_id`, sql`y.type`)}, e.id,
@@ -112,8 +122,8 @@ export async function insertTurns(
           'commit', e.commit, 'pullRequest', e.pull_request, 'baseBranch', e.base_branch,
           'queueRef', e.queue_ref, 'buildUrl', e.build_url, 'environment', e.environment))
     from project p, unnest(
-      ${toTextArray(told.map(() => Bun.randomUUIDv7()))}::uuid[], ${toNumberArray(told.map(({ testCase }) => testCase))}::int[],
-      ${toTextArray(told.map(({ flaky }) => String(flaky)))}::boolean[]) as t (id, number, flaky)
+      ${toTextArray(shown.map(() => Bun.randomUUIDv7()))}::uuid[], ${toNumberArray(shown.map(({ testCase }) => testCase))}::int[],
+      ${toTextArray(shown.map(({ flaky }) => String(flaky)))}::boolean[]) as t (id, number, flaky)
     cross join lateral (
       select case when t.flaky then 'test_case.became_flaky' else 'test_case.recovered' end as type) y
     join test_case c on c.project_id = ${projectId} and c.number = t.number
@@ -150,7 +160,7 @@ const columns = (sql: Sql) => sql`
   e.team_id as "teamId", e.id, e.project_id as "projectId", p.name as "projectName", p.default_branch as "defaultBranch",
   e.type, e.depth, e.data, e.occurred_at as "occurredAt", e.tries`;
 
-/** In a transaction: the oldest event that no automation has looked at, locked; what another server has is left to it. */
+/** Returns and locks the oldest event that automations have not handled, skipping those that another server has locked. */
 export const lockDueEvent = async (sql: Tx): Promise<EventRow | undefined> => {
   const [row] = await sql<EventRow[]>`
     select ${columns(sql)} from event e left join project p on p.team_id = e.team_id and p.id = e.project_id
@@ -162,8 +172,8 @@ export const lockDueEvent = async (sql: Tx): Promise<EventRow | undefined> => {
 export const markEventDone = (sql: Tx, { teamId, id }: EventRow) =>
   sql`update event set due_at = null where team_id = ${teamId} and id = ${id}`;
 
-/** After a failure of ours: later; answers how often by now. Undefined when another server was quicker. */
-export async function putEventOff(sql: Sql, { teamId, id, tries }: EventRow): Promise<number | undefined> {
+/** Postpones an event after an internal error and returns the number of tries. Undefined if another server was quicker. */
+export async function postponeEvent(sql: Sql, { teamId, id, tries }: EventRow): Promise<number | undefined> {
   const [row] = await sql<{ tries: number }[]>`
     update event set tries = tries + 1, due_at = now() + interval '10 seconds' * ${2 ** Math.min(tries, 8)}::int
     where team_id = ${teamId} and id = ${id} and tries = ${tries} and due_at is not null returning tries`;
@@ -204,8 +214,8 @@ type RedTaskChanges = {
 };
 
 /**
- * Notes which tasks of an ended execution are red on their branch. Executions that end at once take turns at the rows of their branch, so
- * that there is one last green after red; nothing is written, and nobody waits, while what is green stays green.
+ * Stores which tasks of an ended execution are red on their branch. Executions that end at once lock the rows of their branch one after the
+ * other, so that there is one last green after red; nothing is written or locked while green tasks stay green.
  */
 export async function updateRedTasks(
   sql: Tx,
@@ -260,7 +270,7 @@ export async function insertRedTaskMessages(
   return row!.isNews;
 }
 
-/** What is too old to be asked for. */
+/** Deletes processed events that are older than the API returns. */
 export const deleteOldEvents = (sql: Sql, days: number) =>
   sql`delete from event where occurred_at < now() - interval '1 day' * ${days}::int and due_at is null`;
 

@@ -1,4 +1,4 @@
-/** Executions as lists and pages read them: one filter, and what is told of those that it chooses. */
+/** Executions for lists and pages: one filter, and the columns of the selected ones. */
 
 import type { TaskEnd } from "../rules/red_reason.ts";
 import type { ExecutionProbe, ExecutionStatus, TaskStatus } from "../schema/executions.ts";
@@ -24,7 +24,7 @@ type ExecutionListFilter = {
   untrusted?: boolean | undefined;
   /** True: only probes; otherwise there are none. */
   probe?: boolean | undefined;
-  /** It has a run of this task. */
+  /** Only executions with a run of this task. */
   task_slug?: string | undefined;
   tag?: string[] | undefined;
   /** ISO 8601. */
@@ -33,17 +33,17 @@ type ExecutionListFilter = {
   created_before?: string | undefined;
   /** A key, or the beginning of a commit. */
   q?: string | undefined;
-  /** An id: only older ones. */
+  /** An id: only older executions. */
   before?: string | undefined;
-  /** An id: only those from then on. */
+  /** An id: only this and newer executions. */
   from?: string | undefined;
   /** Reruns are left out. */
   buildsOnly?: boolean | undefined;
 };
 
-/** Behind every other: with a bound the index that is in the order of ids is the best one, whatever is known of the table. */
+/** The greatest id. With this bound the planner chooses the index in the order of ids, whatever the statistics are. */
 const NEWEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
-/** How many executions with one key, or of one commit, are looked through. */
+/** Maximum number of executions with one key, or of one commit, that are searched. */
 const MAX_FOUND = 1_000;
 
 /** The tasks that have the tags of a filter; undefined: it has none. */
@@ -51,8 +51,7 @@ const taggedTasks = async (sql: Sql, projectId: string, { tag = [] }: ExecutionL
   tag.length === 0 ? undefined : await selectTasksWithTags(sql, projectId, tag);
 
 /**
- * A statement: the ids of the executions that a filter leaves, newest first, one more than `limit`. `tasks`: one of them is among
- * their tasks.
+ * A statement: the ids of the executions that match a filter, newest first, one more than `limit`. `tasks`: they have one of these tasks.
  */
 function chosenIds(
   sql: Sql,
@@ -100,7 +99,7 @@ function chosenIds(
     order by id desc limit ${limit + 1}`;
 }
 
-/** With the wall time of all its tasks, and the sum over tasks, shards and attempts. */
+/** An execution with the wall time of all its tasks, and the sum over tasks, shards and attempts. */
 export type TimedExecutionRow = ExecutionRow & {
   number: number;
   durationMs: number;
@@ -174,10 +173,10 @@ export const selectExecution = async (
   id: string,
 ): Promise<TimedExecutionRow | undefined> => (await selectWithTasks(sql, projectId, sql`select ${id}::uuid as id`))[0];
 
-/** What an execution is called by. */
+/** The fields that identify an execution to people. */
 export type ExecutionName = Pick<TimedExecutionRow, "id" | "key" | "number" | "branch" | "commit" | "createdAt">;
 
-/** By id; those that are gone are left out. */
+/** Returns names by id, without deleted executions. */
 export const selectExecutionNames = async (
   sql: Sql,
   projectId: string,
@@ -191,8 +190,8 @@ export const selectExecutionNames = async (
   return new Map(rows.map((row) => [row.id, row]));
 };
 
-/** More are not named. */
-const RERUNS = 20;
+/** Maximum number of reruns that are listed. */
+const MAX_RERUNS = 20;
 
 export type RerunRow = ExecutionName & Pick<ExecutionRow, "status">;
 
@@ -200,7 +199,7 @@ export type RerunRow = ExecutionName & Pick<ExecutionRow, "status">;
 export const selectReruns = async (sql: Sql, projectId: string, buildId: string): Promise<RerunRow[]> =>
   await sql<RerunRow[]>`
   select id, key, number, branch, commit, created_at as "createdAt", status from execution
-  where project_id = ${projectId} and build_id = ${buildId} order by id desc limit ${RERUNS}`;
+  where project_id = ${projectId} and build_id = ${buildId} order by id desc limit ${MAX_RERUNS}`;
 
 /** Newest first, one row more than `limit`. */
 export const selectExecutions = async (
@@ -213,7 +212,7 @@ export const selectExecutions = async (
   return await selectWithTasks(sql, projectId, chosenIds(sql, projectId, filter, limit, tasks));
 };
 
-/** An execution as rows of pages show it: its tasks in sums. */
+/** An execution as a row of a page, with sums over its tasks. */
 export type ExecutionSummary = {
   id: string;
   key: string | null;
@@ -233,11 +232,11 @@ export type ExecutionSummary = {
   flaky: number;
   tasks: number;
   openTasks: number;
-  /** In the order of the tasks. */
+  /** Statuses in the order of the tasks. */
   taskStatuses: TaskStatus[];
   newFailures: number;
   unclearFailures: number;
-  /** Those that are why it is red; empty for an execution that is not. */
+  /** The tasks that make the execution red; empty if it is not red. */
   redTasks: TaskEnd[];
   /** Failed tests of the tasks that are an outage; 0: none of them is. */
   outageFailures: number;
@@ -248,10 +247,10 @@ export type ExecutionSummary = {
   completedAt: string | null;
   /** The outcome with its reruns; null: they have not changed it. */
   repeatedStatus: "passed" | "failed" | "timed_out" | null;
-  /** It repeats another one, and is no build of its own. */
+  /** Whether it repeats another execution, and is no build of its own. */
   isRerun: boolean;
   sample: boolean;
-  /** It comes from a fork or is a probe: it is shown, and counted nowhere. */
+  /** Whether it comes from a fork or is a probe: it is shown, but not counted. */
   untrusted: boolean;
   probe: boolean;
 };

@@ -1,16 +1,15 @@
 /** Finds the execution that a build belongs to, by its id, or by its key, commit and branch. */
 
 import { compose, type Given } from "../database/compose.ts";
-import { type Fragment, setKeepsPlans, type Sql, toTextArray, type Tx } from "../database/connect.ts";
+import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { baselineOf } from "./baselines.ts";
 import { takeLock, type AdvisoryLock } from "../database/locks.ts";
-import { caseIndexVersionOf } from "./case_index_version.ts";
 import { isLiveBug, agreesWithBuild } from "./predicates.ts";
 import { type ExecutionRow, executionColumns, type LockedExecution } from "./executions.ts";
 
 /**
- * A build as its CI names it. Its execution is the one with the key that agrees with commit and branch wherever both sides
- * know them; of several the one that agrees in most, then the newest.
+ * A build as its CI identifies it. Its execution is the one with the key that agrees with commit and branch where both are known; of
+ * several the one that agrees in most fields, then the newest.
  */
 export type BuildName = {
   key: string;
@@ -23,12 +22,12 @@ export type BuildName = {
 
 /** The key of an execution that ended so long ago is free again. */
 const KEY_DAYS = 7;
-/** How many executions of one key are looked through. */
-const NAMESAKES = 200;
+/** Maximum number of executions of one key that are searched. */
+const MAX_NAMESAKES = 200;
 
 type GivenBuild = { key: Given; branch: Given; commit: Given; untrusted: Given; now: Given };
 
-/** Which have the key and are not too old at `now`. */
+/** Selects executions that have the key and are recent enough at `now`. */
 const haveKey = (
   sql: Sql,
   projectId: Given,
@@ -36,7 +35,7 @@ const haveKey = (
 ) => sql`
   project_id = ${projectId} and key = ${key} and id in (
     select id from execution where project_id = ${projectId} and key = ${key} and untrusted = ${untrusted}::boolean
-    order by id desc limit ${NAMESAKES})
+    order by id desc limit ${MAX_NAMESAKES})
   and (completed_at is null or completed_at > ${now}::timestamptz - ${KEY_DAYS} * interval '1 day')`;
 
 /** The newest execution that has the key, as JSON; null without a key. */
@@ -76,7 +75,7 @@ const lockOfBuild = (
 ): Fragment =>
   sql`${ofBuild(sql, projectId, { key, branch: queueRef ?? branch, commit, untrusted: String(untrusted), now: now.toISOString() })} for update`;
 
-/** What an upload says of its execution; neither id nor key: it is one of its own. */
+/** The fields of an upload that determine its execution. Without id and key, the upload gets an execution of its own. */
 export type ExecutionQuery = {
   /** The id that the execution gets if it is new. */
   freshId: string;
@@ -94,30 +93,28 @@ export type ExecutionQuery = {
   now: Date;
 };
 
-/** What an upload belongs to. */
+/** The execution that an upload belongs to, and facts about its project. */
 export type ExecutionMatch = {
   freshId: string;
   /** Locked; undefined: it is to be inserted. */
   execution: LockedExecution | undefined;
-  /** There is an execution, but it could not be locked: another transaction has it, or has deleted it. */
-  isBusy: boolean;
+  /** There was an execution, which has been deleted while its lock was waited for. */
+  isGone: boolean;
   /** The upload does not name its commit, and several executions agree with it. */
   isUnclear: boolean;
-  /** Of what is to be inserted: the newest other build with its key, and what it is to be compared with. */
+  /** The newest other build with the same key, if the execution is new. */
   namesake: Pick<ExecutionRow, "branch" | "commit"> | null;
   baselineId: string | null;
-  /** Of the project. */
+  /** The default branch of the project. */
   defaultBranch: string;
   timeoutMinutes: number;
   /** Whether a run may resolve a bug. */
   hasLiveBugs: boolean;
   /** False: nothing is red on the branch. */
   mayHaveRedTasks: boolean;
-  /** See `caseIndexVersionOf`. */
-  caseIndexVersion: string;
 };
 
-/** Of a left join. */
+/** A locked execution from a left join: all fields are null if there is none. */
 type LockedRow = { [Name in keyof Omit<LockedExecution, "defaultBranch">]: LockedExecution[Name] | null } & Pick<
   LockedExecution,
   "defaultBranch"
@@ -140,12 +137,8 @@ type MatchParameters<Value> = Record<
   Value
 >;
 
-/** `mayWait` false: what another transaction has locked is busy. `namesBase`: a report names its target branch or base commit. */
-const matchStatement = (
-  sql: Sql,
-  given: MatchParameters<Given>,
-  { mayWait, namesBase }: { mayWait: boolean; namesBase: boolean },
-): Fragment => {
+/** `namesBase`: a report names its target branch or base commit. */
+const matchStatement = (sql: Sql, given: MatchParameters<Given>, namesBase: boolean): Fragment => {
   const asked = {
     key: sql`asked.key`,
     branch: sql`asked.branch`,
@@ -156,7 +149,7 @@ const matchStatement = (
   const { project } = given;
   return sql`
     select asked.fresh_id as "freshId", locked.*, coalesce(build."isUnclear", false) as "isUnclear",
-      coalesce(asked.id, build.id) is not null and locked.id is null as "isBusy",
+      coalesce(asked.id, build.id) is not null and locked.id is null as "isGone",
       p.default_branch as "defaultBranch", p.execution_timeout_minutes as "timeoutMinutes",
       case when locked.id is null
         then ${baselineOf(sql, project, {
@@ -169,8 +162,7 @@ const matchStatement = (
       case when locked.id is null then ${namesakeOf(sql, project, asked)} end as namesake,
       exists (select from bug_report b where b.project_id = ${project} and ${isLiveBug(sql, sql`b`)})
         as "hasLiveBugs",
-      red.is_there is not null as "mayHaveRedTasks",
-      ${caseIndexVersionOf(sql, project)} as "caseIndexVersion"
+      red.is_there is not null as "mayHaveRedTasks"
     from project p cross join unnest(
       ${given.freshIds}::uuid[], ${given.ids}::uuid[], ${given.keys}::text[], ${given.branches}::text[],
       ${given.pullRequests}::text[], ${given.baseBranches}::text[], ${given.baseCommits}::text[], ${given.areQueued}::boolean[], ${given.commits}::text[], ${given.areUntrusted}::boolean[],
@@ -179,7 +171,7 @@ const matchStatement = (
     left join lateral (${ofBuild(sql, project, asked, sql`id`)}) build on true
     left join lateral (
       select ${executionColumns(sql)} from execution
-      where project_id = ${project} and id = coalesce(asked.id, build.id) for update ${mayWait ? sql`` : sql`skip locked`}
+      where project_id = ${project} and id = coalesce(asked.id, build.id) for update
     ) locked on true
     left join lateral (
       -- A look-up for each: what "exists" makes of it may be a hash of all red tasks.
@@ -189,9 +181,7 @@ const matchStatement = (
     where p.id = ${project}`;
 };
 
-type MatchStatements = Record<"atOnce" | "waiting", ReturnType<typeof composeMatch>>;
-
-const composeMatch = (options: { mayWait: boolean; namesBase: boolean }) =>
+const composeMatch = (namesBase: boolean) =>
   compose<keyof MatchParameters<string>, MatchRow>((sql, given) =>
     matchStatement(
       sql,
@@ -209,30 +199,27 @@ const composeMatch = (options: { mayWait: boolean; namesBase: boolean }) =>
         areUntrusted: given("areUntrusted"),
         times: given("times"),
       },
-      options,
+      namesBase,
     ),
   );
 /** The plan of a statement with a base is twice as large, so other reports do without. */
-const [MATCH, MATCH_WITH_BASE] = [false, true].map((namesBase) => ({
-  atOnce: composeMatch({ mayWait: false, namesBase }),
-  waiting: composeMatch({ mayWait: true, namesBase }),
-})) as [MatchStatements, MatchStatements];
+const MATCH = composeMatch(false);
+const MATCH_WITH_BASE = composeMatch(true);
 
 /**
- * All that reports meet when they arrive, in one round trip: the execution of each with its id or key, see `BuildName`, and what
- * it takes to insert one. The transaction holds the locks of their keys. The answers are in any order.
+ * Loads what reports need when they arrive, in one round trip: the execution of each by its id or key, see `BuildName`, and the data to
+ * insert one. The transaction holds the locks of their keys. The rows are in any order.
  */
 export async function matchExecutions(
   sql: Tx,
   projectId: string,
   queries: readonly ExecutionQuery[],
-  { mayWait }: { mayWait: boolean },
 ): Promise<ExecutionMatch[]> {
   const parameters: MatchParameters<string> = {
     project: projectId,
     freshIds: toTextArray(queries.map(({ freshId }) => freshId)),
     ids: toTextArray(queries.map(({ id }) => id)),
-    // An id says all.
+    // An id is sufficient.
     keys: toTextArray(queries.map(({ id, key }) => (id === null ? key : null))),
     branches: toTextArray(queries.map(({ branch, queueRef }) => queueRef ?? branch)),
     pullRequests: toTextArray(queries.map(({ pullRequest }) => pullRequest)),
@@ -244,27 +231,13 @@ export async function matchExecutions(
     times: toTextArray(queries.map(({ now }) => now.toISOString())),
   };
   const namesBase = queries.some(({ baseBranch, baseCommit }) => baseBranch !== null || baseCommit !== null);
-  // Planning the statement would cost more than executing it. Both are sent at once; a transaction of the batch keeps its plans anyway.
-  const [, rows] = await Promise.all([
-    mayWait ? setKeepsPlans(sql, true).execute() : undefined,
-    (namesBase ? MATCH_WITH_BASE : MATCH)[mayWait ? "waiting" : "atOnce"](sql, parameters),
-  ]);
+  const rows = await (namesBase ? MATCH_WITH_BASE : MATCH)(sql, parameters);
   return rows.map((row) => {
-    const {
-      freshId,
-      isBusy,
-      isUnclear,
-      namesake,
-      timeoutMinutes,
-      hasLiveBugs,
-      mayHaveRedTasks,
-      caseIndexVersion,
-      ...rest
-    } = row;
+    const { freshId, isGone, isUnclear, namesake, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, ...rest } = row;
     const { baselineId, defaultBranch } = rest;
     const execution = rest.id === null ? undefined : (rest as LockedExecution);
-    const ofProject = { defaultBranch, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, caseIndexVersion };
-    return { freshId, execution, isBusy, isUnclear, namesake, baselineId, ...ofProject };
+    const ofProject = { defaultBranch, timeoutMinutes, hasLiveBugs, mayHaveRedTasks };
+    return { freshId, execution, isGone, isUnclear, namesake, baselineId, ...ofProject };
   });
 }
 
@@ -281,8 +254,8 @@ export const lockExecutionOfBuild = async (
   return execution;
 };
 
-/** Who holds it is the only one who begins an execution with this key. */
+/** The holder of this lock is the only one that can begin an execution with the key. */
 export const lockOfKey = (projectId: string, key: string): AdvisoryLock => ["execution", `${projectId} ${key}`];
 
-/** Until the end of the transaction nobody else begins an execution with this key. */
+/** Locks the key until the end of the transaction, so that no other execution with it begins. */
 export const lockExecutionKey = (sql: Tx, projectId: string, key: string) => takeLock(sql, lockOfKey(projectId, key));

@@ -24,7 +24,7 @@ export type TaskRow = TaskEnd & {
   missingRunner?: MissingRunner | null;
   /** The number of its failures that the gates of its latest uploads have forgiven; read with the executions only. */
   forgiven?: number;
-  /** With what its wall time was compared, if it passed and took longer than usual. */
+  /** The usual durations, if it passed and took longer. */
   slower: Slower | null;
 };
 
@@ -55,8 +55,8 @@ export const selectTasks = (sql: Sql, projectId: string, executionId: string) =>
   from test_run r where project_id = ${projectId} and execution_id = ${executionId} order by id`;
 
 /**
- * The tasks of a build, each as its last rerun that has a result left it. What a rerun was not answered for stays as it was.
- * A build that is gone has none.
+ * Returns the tasks of a build, each as its last rerun with a result left it. Tasks that a rerun did not run stay as they were. A deleted
+ * build has none.
  */
 export const selectTasksWithReruns = (sql: Sql, projectId: string, buildId: string) => sql<
   (TaskState & { isRepeated: boolean })[]
@@ -69,7 +69,7 @@ export const selectTasksWithReruns = (sql: Sql, projectId: string, buildId: stri
     where e.project_id = ${projectId} and e.build_id = ${buildId} and ${hasResult(sql, sql`r`)}
   ) r order by task_slug, execution_id desc`;
 
-/** What tasks that were open when their execution ended have become. */
+/** Stores the final state of tasks that were open when their execution ended. */
 export const updateOpenTasks = (
   sql: Tx,
   projectId: string,

@@ -17,14 +17,14 @@ export type ExecutionRow = ExecutionData & {
   trigger: ExecutionTrigger;
   createdAt: string;
   sample: boolean;
-  /** It comes from a fork or is a probe: it is shown, and counted nowhere. */
+  /** Whether it comes from a fork or is a probe: it is shown, but not counted. */
   untrusted: boolean;
-  /** It runs one test case at one commit: see store/probes.ts. */
+  /** Whether it runs one test case at one commit: see store/probes.ts. */
   probe: boolean;
   rerunOf: string | null;
-  /** In a rerun: the execution that was repeated first. */
+  /** Only in a rerun: the execution that was repeated first. */
   buildId: string | null;
-  /** In a build: the outcome with its reruns, where they have changed it. */
+  /** Only in a build: the outcome with its reruns, if they changed it. */
   repeatedStatus: "passed" | "failed" | "timed_out" | null;
   baselineId: string | null;
   startedAt: string | null;
@@ -38,15 +38,15 @@ export const executionColumns = (sql: Sql) => sql`
   created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample, untrusted, probe, rerun_of as "rerunOf",
   build_id as "buildId", repeated_status as "repeatedStatus", baseline_id as "baselineId", depth, reruns, fail_fast as "failFast", (select default_branch from project p where p.id = execution.project_id) as "defaultBranch"`;
 
-/** An execution as a writer needs it, its row locked until the end of the transaction. */
+/** An execution whose row is locked until the end of the transaction. */
 export type LockedExecution = Omit<ExecutionRow, "tasks"> & {
-  /** How many automations led to it. */
+  /** Number of automations that led to it. */
   depth: number;
-  /** How many executions it repeats, one after the other. */
+  /** Number of executions that it repeats, one after the other. */
   reruns: number;
-  /** After so many failures what has not begun is cancelled. */
+  /** Number of failures after which tasks that have not begun are cancelled. */
   failFast: number | null;
-  /** Of the project: what names no branch counts as being on it. */
+  /** The default branch of the project. An execution without a branch counts as being on it. */
   defaultBranch: string;
 };
 
@@ -81,7 +81,7 @@ export const selectExecutionStatus = async (
 type OriginField = "branch" | "commit" | "pullRequest" | "baseBranch" | "queueRef" | "buildUrl" | "environment";
 export type ExecutionOrigin = { [Field in OriginField]?: string | null | undefined };
 
-/** An expression: the target branch; of a build of a merge queue by default the default branch. */
+/** An expression: the target branch; for a build of a merge queue, by default the default branch. */
 export const baseOf = (
   sql: Sql,
   projectId: Given,
@@ -90,7 +90,7 @@ export const baseOf = (
   coalesce(${baseBranch}::text, case when ${queueRef}::text is not null
     then (select default_branch from project where id = ${projectId}) end)`;
 
-/** The build that an execution belongs to: the one that it repeats, or itself. */
+/** Returns the build that an execution belongs to: the one that it repeats, or itself. */
 export const selectBuildStatus = async (
   sql: Sql,
   projectId: string,
@@ -102,7 +102,7 @@ export const selectBuildStatus = async (
   return row;
 };
 
-/** Null: there are no reruns, or they tell nothing else than the build itself. */
+/** `null` if there are no reruns, or if they do not change the outcome. */
 export async function updateRepeatedStatus(
   sql: Tx,
   projectId: string,
@@ -115,18 +115,21 @@ export async function updateRepeatedStatus(
   if (count > 0) await discardDays(sql, projectId, [id]);
 }
 
+export const updateExecutionCommit = (sql: Tx, projectId: string, id: string, commit: string) => sql`
+  update execution set commit = ${commit} where project_id = ${projectId} and id = ${id} and commit is null`;
+
 export type ExecutionChange = ExecutionOrigin & {
   status: ExecutionStatus;
   /** Whether a report has just come in: it starts the execution and puts its expiry off. */
   arrived: boolean;
-  /** When its last run was completed; null: that is looked up, and what the same statement writes is not seen. */
+  /** When its last run was completed. Null: it is looked up, without runs that the same statement writes. */
   completedAt?: string | null;
   now: Date;
 };
 
 /**
- * Fields of the origin that are still unknown are filled in; `completedAt` is set once, and is not before that of a run.
- * `now` lies in the past where what arrived was completed there. `rows`: see `toChangeRows`. The caller calls `discardDays`.
+ * Fills fields of the origin that are still unknown; `completedAt` is set once, and is not before that of a run. `now` is in the past if
+ * the report was completed then. `rows`: see `toChangeRows`. The caller calls `discardDays`.
  */
 export const updateExecutions = (sql: Sql, projectId: Given, rows: Given) => sql`
   update execution e set
@@ -167,7 +170,7 @@ export async function deleteExecution(sql: Tx, projectId: string, id: string): P
   return (await sql`delete from execution where project_id = ${projectId} and id = ${id}`).count === 1;
 }
 
-/** Executions whose time is over, locked; those that another server is at are left to it. */
+/** Returns and locks expired executions, skipping those that another server is processing. */
 export const lockExpiredExecutions = (sql: Tx, limit: number) => sql<
   { projectId: string; id: string; timeoutMinutes: number }[]
 >`

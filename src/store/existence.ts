@@ -1,4 +1,4 @@
-/** Whether what a path names is there: asked when the rest of a request is wrong, because absence comes first. */
+/** Checks whether the objects of a path exist, if the rest of a request is invalid, because absence is reported first. */
 
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { Sql } from "../database/connect.ts";
@@ -36,7 +36,7 @@ const LOOK_UPS: Record<string, (sql: Sql, params: Params) => Promise<{ length: n
 /** The ids that can stand in a path below its project or team. */
 export const PATH_IDS: readonly string[] = Object.keys(LOOK_UPS);
 
-/** Of the ids in the path below its project or team. */
+/** Whether all ids in the path below the project or team exist. */
 export async function selectAllExist(sql: Sql, params: Params): Promise<boolean> {
   for (const name of Object.keys(params)) {
     const lookUp = LOOK_UPS[name];

@@ -1,13 +1,13 @@
-/** Statements of exports: how many run at a time, and what no list of the API has. */
+/** Statements of exports: the number of running ones, and data that no list of the API has. */
 
 import type { Sql, Tx } from "../database/connect.ts";
 import { lockOf } from "../database/locks.ts";
 
-/** How many exports run at a time on all servers of a database, and how many of them are of one project. */
+/** Maximum number of concurrent exports on all servers of a database, and per project. */
 export const MAX_EXPORTS = 4;
 export const MAX_PROJECT_EXPORTS = 2;
 
-/** Takes one of the locks of `owner` that nobody holds, until the end of the transaction. */
+/** Takes a free lock of `owner` until the end of the transaction. */
 async function takeSlot(sql: Tx, owner: string, slots: number): Promise<boolean> {
   // The first lock that is taken ends the statement.
   const taken = await sql`
@@ -16,7 +16,7 @@ async function takeSlot(sql: Tx, owner: string, slots: number): Promise<boolean>
   return taken.length === 1;
 }
 
-/** Counts an export until the end of the transaction. Returns what has too many of them; undefined: nothing. */
+/** Counts an export until the end of the transaction. Returns what has too many exports; undefined: none has. */
 export async function takeExportSlot(sql: Tx, projectId: string): Promise<"project" | "server" | undefined> {
   if (!(await takeSlot(sql, projectId, MAX_PROJECT_EXPORTS))) return "project";
   return (await takeSlot(sql, "", MAX_EXPORTS)) ? undefined : "server";

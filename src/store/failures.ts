@@ -1,4 +1,4 @@
-/** Failed results, each with what explains it: judged once, when they come, and the same for everybody who asks later. */
+/** Failed results with their explanations, which are judged once, when they arrive. */
 
 import { type Blamed, BLAME_ORDER } from "../rules/blame.ts";
 import { EXPLAINED_BLAMES } from "../rules/gate.ts";
@@ -14,13 +14,13 @@ export type JudgedRun = {
   executionId: string;
   taskSlug: string;
   completedAt: string | null;
-  /** Its results are part of the records of their test cases. */
+  /** Whether its results are part of the records of their test cases. */
   isCounted?: boolean;
-  /** It is judged once more: what other builds have failed with since is known. */
+  /** Whether it is judged again with later failures of other builds. */
   isSeenLater?: boolean;
 };
 
-/** A failure with what explains it. */
+/** A failure with its explanation. */
 export type JudgedFailure = {
   testCase: number;
   /** Hexadecimal. */
@@ -38,10 +38,10 @@ export type JudgedFailure = {
 /** PostgreSQL refuses numbers that are too small for its type. */
 const rounded = (share: number): number => Math.round(share * 1e6) / 1e6;
 
-/** So many failures of a run have this blame. */
+/** The number of failures of a run with this blame. */
 export type BlameCount = { runId: string; blame: Blame; number: number };
 
-/** What the project's gates do not forgive by its odds is unclear, whatever explains it best. */
+/** Inserts failures. An explained failure becomes unclear if the share of the change exceeds the project's gate share. */
 export const insertFailures = (
   sql: Tx,
   projectId: string,
@@ -70,7 +70,7 @@ export const insertFailures = (
     select run_id as "runId", blame, count(*)::int as number from stored group by 1, 2`;
 };
 
-/** What passed in the runs after a failed attempt: of one that matched an infrastructure rule nothing is left by now. */
+/** Inserts the cases that passed on retry in the runs. A failed attempt that matched an infrastructure rule is no longer stored. */
 export const insertFlakes = (sql: Tx, projectId: string, runIds: readonly string[]) => sql`
   insert into flake (project_id, run_id, test_case, cause)
   select ${projectId}, run.id, f.number, (
@@ -83,10 +83,10 @@ export const insertFlakes = (sql: Tx, projectId: string, runIds: readonly string
     limit ${MAX_FLAKES}) f
   on conflict do nothing`;
 
-/** More retries in a run are none of the tests' own. */
+/** Maximum number of retried cases of a run; more are not caused by the tests. */
 const MAX_FLAKES = 1_000;
 
-/** How far the failures of runs are put down to their surroundings. */
+/** Stores the share to which runs were disturbed. */
 export const updateDisturbed = (sql: Tx, projectId: string, runs: readonly { id: string; disturbed: number }[]) => sql`
   update test_run r set disturbed = fresh.disturbed
   from unnest(
@@ -97,7 +97,7 @@ export const deleteFailures = (sql: Tx, projectId: string, runIds: readonly stri
   with flakes as (delete from flake where project_id = ${projectId} and run_id = any(${toTextArray(runIds)}::uuid[]))
   delete from failure where project_id = ${projectId} and run_id = any(${toTextArray(runIds)}::uuid[])`;
 
-/** How many cases of each kind are listed. */
+/** Maximum number of cases listed per kind. */
 export const LISTED = 100;
 
 /** The failures of runs, by run id; of each run at most 100 of each kind. */
@@ -124,12 +124,12 @@ export async function selectFailures(
   return found;
 }
 
-/** How many failures of runs have which blame. */
+/** Counts failures of runs by blame. */
 export const countRunFailures = (sql: Sql, projectId: string, runIds: readonly string[]) => sql<BlameCount[]>`
   select run_id as "runId", blame, count(*)::int as number from failure
   where project_id = ${projectId} and run_id = any(${toTextArray(runIds)}::uuid[]) group by 1, 2`;
 
-/** How many failures of an execution have which blame. */
+/** Counts failures of an execution by blame. */
 export const countFailures = async (
   sql: Sql,
   projectId: string,
@@ -142,8 +142,8 @@ export const countFailures = async (
   return Object.fromEntries(rows.map(({ blame, number }) => [blame, number]));
 };
 
-/** So many of a case's results are looked at for the first of its failures in a row. */
-const STREAK = 100;
+/** Maximum number of results of a case that are searched for the first failure of the current streak. */
+const MAX_STREAK_RESULTS = 100;
 
 export type FailureRow = CaseRef & {
   blame: Blame | null;
@@ -168,36 +168,36 @@ export type FailureRow = CaseRef & {
   bugId: string | null;
 };
 
-/** What a build has to answer for comes first; of `failure f`. */
+/** Sorts `failure f` by blame: what the build is responsible for comes first. */
 export const rank = (sql: Sql) => sql`array_position(${toTextArray(BLAME_ORDER)}::text[], f.blame)`;
 
-/** A statement: what the failure `f` says. */
+/** A statement: the details of the failure `f`. */
 const detailOf = (sql: Sql, projectId: string, attempt: Fragment) => sql`
   select * from case_detail
   where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = ${attempt} offset 0`;
 
-/** So many results stand beside a failure. */
-const BESIDE = 50;
-/** Characters. */
-const OUTPUT = 3_000;
+/** Maximum number of past results shown beside a failure. */
+const MAX_HISTORY_RESULTS = 50;
+/** Maximum characters of output shown beside a failure. */
+const MAX_OUTPUT_CHARS = 3_000;
 
 export type FailureEvidence = {
   runId: string;
   number: number;
-  /** The end of what it printed. */
+  /** The end of its output. */
   output: string | null;
-  /** Of its last results up to this one a letter each as they are packed, oldest first; null where it is not deep. */
+  /** The last results up to this one, one packed letter each, oldest first. Null unless the failure is `deep`. */
   letters: string | null;
   sinceExecutionId: string | null;
   sinceCommit: string | null;
   sinceAt: string | null;
-  /** The commit of the last pass before them; null: not known. */
+  /** The commit of the last pass before them; null: unknown. */
   goodCommit: string | null;
 };
 
 /**
- * What is told beside failures of an execution; the history, and the first of its failures in a row, only of those that are
- * `deep`. Their rows are read once for all cases that are packed together.
+ * Returns the context of failures of an execution. Only `deep` failures get a history and the first failure of the current streak. Rows are
+ * read once for all cases that are packed together.
  */
 export const selectFailureEvidence = (
   sql: Sql,
@@ -227,9 +227,9 @@ export const selectFailureEvidence = (
       select run_id, statuses, test_cases from (
         select run_id, statuses, test_cases from case_result
         where project_id = ${projectId} and block = k.block and run_id <= k.newest
-        order by run_id desc limit ${STREAK * ROWS_LOOKED_AT}) last
+        order by run_id desc limit ${MAX_STREAK_RESULTS * ROWS_LOOKED_AT}) last
       where test_cases[1] <= k.high and test_cases[cardinality(test_cases)] >= k.low and test_cases && k.numbers
-      order by run_id desc limit ${STREAK} * k.tasks
+      order by run_id desc limit ${MAX_STREAK_RESULTS} * k.tasks
     ) b cross join lateral (
       select r.execution_id, r.completed_at, e.commit, r.outage,
         e.id = ${executionId}
@@ -252,15 +252,15 @@ export const selectFailureEvidence = (
     -- The branch goes on where the line was.
     select *, count(*) filter (where letter in ('p', 'P')) over (
       partition by mine, number order by is_own desc, run_id desc) as passes
-    from seen where place <= ${STREAK} and (is_own or is_before) and not outage and letter in ('p', 'P', 'f', 'F')
+    from seen where place <= ${MAX_STREAK_RESULTS} and (is_own or is_before) and not outage and letter in ('p', 'P', 'f', 'F')
   )
-  select f.run_id as "runId", f.number, right(d.output, ${OUTPUT}) as output, h.letters,
+  select f.run_id as "runId", f.number, right(d.output, ${MAX_OUTPUT_CHARS}) as output, h.letters,
     s.execution_id as "sinceExecutionId", s.commit as "sinceCommit", s.completed_at as "sinceAt",
     g.commit as "goodCommit"
   from wanted f
   left join lateral (${detailOf(sql, projectId, sql`f.attempt`)}) d on true
   left join (
-    select mine, number, string_agg(letter, '' order by run_id) as letters from seen where place <= ${BESIDE} group by 1, 2
+    select mine, number, string_agg(letter, '' order by run_id) as letters from seen where place <= ${MAX_HISTORY_RESULTS} group by 1, 2
   ) h on h.mine = f.run_id and h.number = f.number
   left join (
     select distinct on (mine, number) mine, number, execution_id, commit, completed_at from streak where passes = 0

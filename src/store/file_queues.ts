@@ -21,7 +21,7 @@ export const lockFileQueue = async (
   return row;
 };
 
-/** The first one stays: who comes at the same moment, also on another server, finds it. */
+/** Inserts the first queue; concurrent requests, also on other servers, find it. */
 export const insertFileQueue = (
   sql: Tx,
   { projectId, executionId, taskSlug }: PlanKey,

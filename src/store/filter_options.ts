@@ -1,11 +1,11 @@
-/** What lists can be filtered by: the names in use. */
+/** The names in use that lists can be filtered by. */
 
 import type { Fragment, Sql } from "../database/connect.ts";
 import { readVariant } from "../rules/variants.ts";
 import { indexedTask } from "./task_runs.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
-/** One look-up for each name, however many rows have it; at most `limit`, in alphabetical order. */
+/** Returns at most `limit` names in alphabetical order, with one look-up per name however many rows have it. */
 async function selectDistinct(
   sql: Sql,
   next: (after: Fragment | undefined) => Fragment,

@@ -6,19 +6,19 @@ import { executionsOfCommit } from "./commits.ts";
 import { blockOfCase, lettersOf } from "./packing.ts";
 import { isFromOutsideCode, isOnDefault, isTrustedBuild } from "./predicates.ts";
 
-/** A run is compared with so many of the same commit. */
-const COMPARED_RUNS = 20;
-/** A test that failed in so many runs of a commit before it passes was fixed from outside. */
-const FIXED_RUNS = 3;
-/** So many of the last failures of a test case are read. */
-const PAST_FAILURES = 200;
-/** Runs that are put down to their surroundings by more than this share say nothing of their test cases. */
-const DISTURBED = 0.5;
+/** Maximum number of runs of the same commit that a run is compared with. */
+const MAX_COMPARED_RUNS = 20;
+/** A test that failed in at least this many runs of a commit before it passed was fixed from outside. */
+const MIN_FIXED_RUNS = 3;
+/** Maximum number of recent failures of a test case that are read. */
+const MAX_PAST_FAILURES = 200;
+/** Runs whose `disturbed` share exceeds this are no evidence about their test cases. */
+const MAX_DISTURBED = 0.5;
 
 /** A build, all its tasks together; `fresh`: the number of test cases that passed on retry in it and are not known as flaky. */
 type RetriedBuild = { executionId: string; passed: number; failed: number; fresh: number };
 
-/** The builds of these runs in which at least so many test cases passed on retry. */
+/** Returns the builds of these runs in which at least `least` test cases passed on retry. */
 export const selectRetriedBuilds = (sql: Tx, projectId: string, runIds: readonly string[], least: number) => sql<
   RetriedBuild[]
 >`
@@ -37,7 +37,7 @@ export const selectRetriedBuilds = (sql: Tx, projectId: string, runIds: readonly
     where f.letter = 'P' and not coalesce(h.flaky, false) offset 0) f
   where f.fresh >= ${least}::int`;
 
-/** What passed on retry in these builds says nothing of its test cases. */
+/** Deletes the passes on retry of these builds, because they are no evidence about the test cases. */
 export const deleteFlakes = (sql: Tx, projectId: string, executionIds: readonly string[]) => sql`
   delete from flake where project_id = ${projectId} and run_id in (
     select id from test_run where project_id = ${projectId} and execution_id = any(${toTextArray(executionIds)}::uuid[]))`;
@@ -45,7 +45,7 @@ export const deleteFlakes = (sql: Tx, projectId: string, executionIds: readonly 
 /** The failures of a run that a later run of its task passed on the same commit; `flaky`: of those that are known as flaky. */
 type Contradicted = { runId: string; passed: number; failed: number; testCases: number[]; flaky: number };
 
-/** Those that are not marked yet, of the commits of these runs. */
+/** Returns contradicted failures that are not marked yet, from the commits of these runs. */
 export const selectContradicted = (sql: Tx, projectId: string, runIds: readonly string[]) => sql<Contradicted[]>`
   with mine as materialized (
     select r.id, r.task_slug, e.commit
@@ -61,7 +61,7 @@ export const selectContradicted = (sql: Tx, projectId: string, runIds: readonly 
         select * from test_run
         where project_id = ${projectId} and execution_id = e.id and task_slug = m.task_slug offset 0) r
       where r.health_applied and not r.outage
-      order by r.id desc limit ${COMPARED_RUNS}) o
+      order by r.id desc limit ${MAX_COMPARED_RUNS}) o
   ), failed as materialized (
     select distinct s.mine, f.test_case from same s cross join lateral (
       select test_case from failure where project_id = ${projectId} and run_id = s.id offset 0) f
@@ -79,7 +79,7 @@ export const selectContradicted = (sql: Tx, projectId: string, runIds: readonly 
     from result where has_failed and passes > 0
   )
   select r.id as "runId", r.passed, r.failed, json_agg(a.test_case) as "testCases", (count(*) filter (where h.flaky))::int as flaky
-  from (select distinct id, test_case from again where in_a_row < ${FIXED_RUNS}::int) a
+  from (select distinct id, test_case from again where in_a_row < ${MIN_FIXED_RUNS}::int) a
   cross join lateral (
     select from failure f
     where f.project_id = ${projectId} and f.run_id = a.id and f.test_case = a.test_case and not f.passed_again and not f.of_many
@@ -92,7 +92,7 @@ export const markContradicted = (sql: Tx, projectId: string, { runId, testCases 
   update failure set passed_again = true
   where project_id = ${projectId} and run_id = ${runId} and test_case = any(${toNumberArray(testCases)}::int[])`;
 
-/** The test cases that failed in one of these runs, and those that have failed by themselves before and have results in them. */
+/** Returns the test cases that failed in one of these runs, and those that were flaky before and have results in them. */
 export const selectConcerned = async (sql: Tx, projectId: string, runIds: readonly string[]): Promise<number[]> => {
   const runs = sql`unnest(${toTextArray(runIds)}::uuid[]) as run (id)`;
   const rows = await sql<{ number: number }[]>`
@@ -118,7 +118,7 @@ type FlakinessFacts = {
   longLivedBranches: string[];
   failures: PlacedFailure[];
 };
-/** Where it was, for its place. */
+/** A failure with the fields that its line or branch is derived from. */
 type PlacedFailure = Omit<OwnFailure, "place"> & {
   runId: string;
   branch: string | null;
@@ -157,13 +157,13 @@ export const selectFlakinessFacts = (sql: Tx, projectId: string, numbers: readon
         and explained in ('change', 'flaky') and not of_many and not ${isFromOutsideCode(sql, sql`f`)}
         -- What only changes are known to have failed with may be a change's.
         and (passed_again or evidence->>'onlyIn' is null)
-      order by run_id desc limit ${PAST_FAILURES}
+      order by run_id desc limit ${MAX_PAST_FAILURES}
     ) f cross join lateral (
       select r.completed_at, e.branch, e.pull_request, ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as is_on_default
       from test_run r
       join execution e on e.project_id = ${projectId} and e.id = r.execution_id
       where r.project_id = ${projectId} and r.id = f.run_id and r.health_applied and not r.outage
-        and not (f.sign = 'retry' and r.was_outage) and r.disturbed <= ${DISTURBED}::real
+        and not (f.sign = 'retry' and r.was_outage) and r.disturbed <= ${MAX_DISTURBED}::real
         and ${isTrustedBuild(sql, sql`r`)} offset 0) r
   ) f`;
 

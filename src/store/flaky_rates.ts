@@ -1,4 +1,4 @@
-/** How often the test cases of a project have failed by themselves, and the rates that are fitted to that. */
+/** Counts how often the test cases of a project failed without a cause in the code, and stores the fitted rates. */
 
 import type { TestCount } from "../rules/flaky_rates.ts";
 import { type Sql, toNumberArray } from "../database/connect.ts";

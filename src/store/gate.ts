@@ -1,4 +1,4 @@
-/** What gates decide by, and the decisions that uploads asked for. */
+/** The facts that gates decide by, and the decisions that uploads asked for. */
 
 import type { Absence } from "../rules/absent_tests.ts";
 import type { GatedBuild, GatedUpload } from "../rules/gate.ts";
@@ -41,7 +41,7 @@ export type GatedRun = GatedBuild & {
   uploads: (GatedUpload & { shard: number; counted: number })[];
   /** Without test cases that represent a test tool. */
   blames: Partial<Record<Blame, number>>;
-  /** The number of judged failures, with those that represent a test tool. */
+  /** The number of judged failures, including those that represent a test tool. */
   judged: number;
 };
 
@@ -77,7 +77,7 @@ export const isBaselineShared = (sql: Sql): Fragment => sql`coalesce((
   where own.project_id = r.project_id and own.id = r.execution_id), true)`;
 
 /**
- * The failures of the run `r`, and of a rerun also those of its build that it does not repeat, as they were judged last; a shard has only
+ * The failures of the run `r`, and for a rerun also those of its build that it does not repeat, as they were judged last; a shard only has
  * its own.
  */
 const failuresOf = (sql: Sql, own: ShardFailures | undefined): Fragment =>
@@ -170,7 +170,7 @@ export const selectGatedFailures = (
 /** An upload of a run; `digest` is hexadecimal. */
 type UploadKey = { runId: string; shard: number; digest: string };
 
-/** Names of test cases are looked up when a stored decision is read. What is unclear is on the page of the execution. */
+/** Names of test cases are looked up when a stored decision is read. Unclear failures are on the page of the execution. */
 const toStored = ({ forgiven, unclear: _, ...decision }: GateDecision) => ({
   ...decision,
   forgiven: forgiven.map(({ testCaseId, list, reason }) => ({ testCaseId, list, reason })),
@@ -224,7 +224,7 @@ export async function selectStoredGates(
 
 export type ForgivenDay = { day: string; forgiven: number };
 
-/** How many failures the gates of a project have forgiven, by the day in UTC; days from `from` on, such as 2026-01-31. */
+/** Counts failures that the gates of a project forgave, by day in UTC such as 2026-01-31, from the day `from` on. */
 export const selectForgivenDays = (sql: Sql, projectId: string, from: string) => sql<ForgivenDay[]>`
   select to_char(completed_at at time zone 'UTC', 'YYYY-MM-DD') as day, sum(forgiven)::int as forgiven from test_run
   where project_id = ${projectId} and forgiven > 0 and completed_at >= ${from}::text::timestamptz

@@ -1,4 +1,4 @@
-/** Red builds of the last days, with what a gate of any share decides by. */
+/** Red builds of the last days, with the facts that a gate of any share decides by. */
 
 import type { RedBuild } from "../rules/gate_preview.ts";
 import type { Sql } from "../database/connect.ts";
@@ -6,7 +6,7 @@ import { firstIdAt } from "../database/time_bounds.ts";
 import { isBaselineShared, isOnSharedBranch } from "./gate.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
-/** The newest red executions are looked at, so many of them, with so many failures of each run and of all. */
+/** Maximum number of the newest red executions, of failures per run, and of failures in total that are read. */
 const MAX_BUILDS = 2_000;
 const MAX_RUN_FAILURES = 100;
 const MAX_FAILURES = 50_000;
@@ -14,9 +14,9 @@ const MAX_FAILURES = 50_000;
 type RedBuildRow = RedBuild & { createdAt: string; /** There are more. */ isLimited: boolean };
 
 /**
- * Red builds with judged failures since a time in milliseconds, newest first. A build is guilty if one of its failures is the change's by
- * the last judgement about this test and message on its pull request or branch, and no rerun has passed. What a build inherits from an
- * earlier one of its own branch is judged there.
+ * Returns red builds with judged failures since a time in milliseconds, newest first. A build is guilty if one of its failures was last
+ * explained by the change for this test and message on its pull request or branch, and no rerun has passed. Failures inherited from an
+ * earlier build of the same branch are judged there.
  */
 export const selectRedBuilds = (sql: Sql, projectId: string, fromMs: number) => sql<RedBuildRow[]>`
   with build as materialized (

@@ -1,4 +1,4 @@
-/** What waits in the database, for all servers together: figures for who watches over them. */
+/** Figures about pending work in the database, for all servers together. */
 
 import { type Database, isSession, type Sql } from "../database/connect.ts";
 import { selectClockSkewMs } from "../database/diagnosis.ts";
@@ -13,11 +13,11 @@ type Gauges = {
   /** By status; those that have ended in the last 5 minutes only. */
   leases: Record<string, number>;
   queueAge: Age;
-  /** What waits for a runner, by the labels that it asks for; of very many sets of labels those of most tasks. */
+  /** Tasks that wait for a runner, by the labels they require. If there are too many sets of labels, those with most tasks. */
   queue: { labels: string; waiting: number; age: number }[];
   /** Seen within 2 minutes. */
   runners: number;
-  /** Of these, as they told last. */
+  /** Free slots of these runners, as of their last heartbeat. */
   free: number;
   held: number;
   uncounted: number;
@@ -32,16 +32,16 @@ type Gauges = {
   /** Connections to the database by state. */
   sessions: Record<string, number>;
   databaseBytes: number;
-  /** Of the last `assay backup`. */
+  /** Age of the last `assay backup`. */
   backupAge: Age;
-  /** What is deleted within a day, unless an administrator stops it: runs with results, attachments and executions. */
+  /** Runs with results, attachments and executions that retention deletes within a day unless an administrator stops it. */
   plannedDeletions: number;
 };
 
 /** `clockSkew`: how many seconds the clock of the database is ahead of this machine. */
 export type GaugesHere = Gauges & { clockSkew: number };
 
-/** Every figure comes from a partial index that holds little more than what it counts. */
+/** Reads figures, each from a partial index that contains little more than what it counts. */
 export async function selectGauges(sql: Sql): Promise<Gauges> {
   const age = (moment: ReturnType<typeof sql>) => sql`greatest(extract(epoch from now() - ${moment}), 0)::float`;
   const uncounted = sql`(
@@ -85,10 +85,10 @@ export async function selectGauges(sql: Sql): Promise<Gauges> {
   return row!;
 }
 
-const FRESH_MS = 1_000;
-const PATIENCE_MS = 2_000;
+const CACHE_MS = 1_000;
+const READ_TIMEOUT_MS = 2_000;
 
-/** One look at a time, for all who ask meanwhile, and one a second; undefined when the database does not answer in time. */
+/** Caches gauges for a second. Concurrent readers share one query; undefined if the database does not answer in time. */
 export function createGauges({ pool }: Pick<Database, "pool">) {
   let last: { at: number; gauges: GaugesHere | undefined } | undefined;
   let looking: Promise<GaugesHere | undefined> | undefined;
@@ -102,8 +102,8 @@ export function createGauges({ pool }: Pick<Database, "pool">) {
   }
 
   return async (): Promise<GaugesHere | undefined> => {
-    if (last && performance.now() - last.at < FRESH_MS) return last.gauges;
+    if (last && performance.now() - last.at < CACHE_MS) return last.gauges;
     looking ??= look();
-    return await Promise.race([looking, Bun.sleep(PATIENCE_MS).then(() => undefined)]);
+    return await Promise.race([looking, Bun.sleep(READ_TIMEOUT_MS).then(() => undefined)]);
   };
 }

@@ -1,18 +1,18 @@
-/** Requests with an Idempotency-Key, who runs them, and their answers, kept for a day. */
+/** Requests with an Idempotency-Key, their claimants, and their answers, which are stored for a day. */
 
 import { claimEnd } from "../database/claims.ts";
 import type { Sql, Tx } from "../database/connect.ts";
 import { deletePortion } from "../database/delete_portion.ts";
 
-/** A request that this server alone runs, until the claim is over. */
+/** A request that only this server processes, until the claim expires. */
 export type RequestClaim = { teamId: string; scopeId: string; key: string; claim: string };
 
-type StoredAnswer = { status: number; contentType: string | null; body: string | null };
+export type StoredAnswer = { status: number; contentType: string | null; body: string | null };
 
 export type StoredRequest = StoredAnswer & {
   /** Hexadecimal, of the whole request. */
   digest: string;
-  /** `answered`; `running`; `lost`: it died after it had begun to act, and whether it took effect is not known. */
+  /** `answered`; `running`; `lost`: its server died after side effects had begun, so it is unknown whether they took place. */
   state: "answered" | "running" | "lost";
 };
 
@@ -22,7 +22,7 @@ const place = (sql: Sql, { teamId, scopeId, key }: Omit<RequestClaim, "claim">) 
 /** Status 0: there is no answer yet. */
 const running = (sql: Sql, claim: RequestClaim) => sql`${place(sql, claim)} and claim = ${claim.claim} and status = 0`;
 
-/** Claims the request, if nobody has or whoever had died without effect; else answers what is there. */
+/** Claims the request if it is unclaimed, or if its claimant died without effect; otherwise returns the stored one. */
 export async function claimRequest(sql: Sql, claim: RequestClaim, digest: string): Promise<StoredRequest | undefined> {
   const claimed = await sql`
     insert into idempotency (team_id, scope_id, key, digest, status, claim, claimed_until)
@@ -38,18 +38,18 @@ export async function claimRequest(sql: Sql, claim: RequestClaim, digest: string
     select encode(digest, 'hex') as digest, status, content_type as "contentType", body,
       case when status <> 0 then 'answered' when acting and claimed_until < now() then 'lost' else 'running' end as state
     from idempotency where ${place(sql, claim)}`;
-  // Refused meanwhile, it may be claimed again.
+  // If it was refused meanwhile, it can be claimed again.
   return stored ?? (await claimRequest(sql, claim, digest));
 }
 
-/** Whether somebody runs the request, or has not been given up for dead yet. */
+/** Whether a claimant is processing the request, or its claim has not expired yet. */
 export const selectIsRunning = async (sql: Sql, claim: Omit<RequestClaim, "claim">): Promise<boolean> =>
   (await sql`select from idempotency where ${place(sql, claim)} and status = 0 and claimed_until > now()`).length === 1;
 
 export const extendRequest = (sql: Sql, claim: RequestClaim) =>
   sql`update idempotency set claimed_until = ${claimEnd(sql)} where ${running(sql, claim)}`;
 
-/** In the transaction from whose commit on the request cannot be run again. False when the claim is lost. */
+/** Marks the request in the transaction after which it must not run again. Returns false if the claim is lost. */
 export const markActing = async (sql: Tx, claim: RequestClaim): Promise<boolean> =>
   (await sql`update idempotency set acting = true where ${running(sql, claim)} returning key`).length === 1;
 
@@ -68,7 +68,7 @@ export const releaseRequest = (sql: Sql, claim: RequestClaim) =>
 export const deleteOldAnswers = (sql: Sql) => sql`
   delete from idempotency where created_at < now() - interval '24 hours'`;
 
-/** At most `limit` answers to keys of a project or team; returns how many. */
+/** Deletes at most `limit` answers to keys of a project or team; returns their number. */
 export const deleteAnswersOf = (
   sql: Tx,
   { teamId, scopeId }: { teamId: string; scopeId: string },

@@ -9,7 +9,7 @@ import { isTrustedBuild } from "./predicates.ts";
 
 const columns = (sql: Sql) => sql`id, name, pattern, url, created_at as "createdAt", updated_at as "updatedAt"`;
 
-/** In the order in which they were created, which is the order in which they are tried; one row more than `limit`. */
+/** Returns rules in the order of creation, in which they are tried; one row more than `limit`. */
 export const selectInfrastructureRules = (sql: Sql, teamId: string, limit: number, after: string | undefined) => sql<
   InfrastructureRule[]
 >`
@@ -35,7 +35,7 @@ export const selectRulesOfProject = (sql: Sql, projectId: string) => sql<
   join infrastructure_rule r on r.team_id = p.team_id
   where p.id = ${projectId} order by r.id`;
 
-/** In a transaction that keeps the team: the number of its rules. Others who add a rule wait. */
+/** Counts the rules of a team and locks it, so that others who add a rule wait. */
 export const countInfrastructureRules = async (sql: Tx, teamId: string): Promise<number> => {
   await sql`select from stored_team where id = ${teamId} for no key update`;
   const [row] = await sql<{ count: number }[]>`
@@ -52,7 +52,7 @@ export const insertInfrastructureRule = (
   insert into infrastructure_rule (team_id, id, name, pattern, url)
   values (${teamId}, ${id}, ${name}, ${pattern}, ${url ?? null})`;
 
-/** In a transaction: returns whether the rule exists; nobody else changes it until the commit. */
+/** Returns whether the rule exists, and locks it until the commit. */
 export const lockInfrastructureRule = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
   (await sql`select from infrastructure_rule where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
 
@@ -71,7 +71,7 @@ export const deleteInfrastructureRule = async (sql: Tx, teamId: string, id: stri
   return row?.name;
 };
 
-/** A statement: what the failure `f` says in its last attempt that meets the condition, as far as rules read it. */
+/** A statement: the text of the failure `f` in its last attempt that meets the condition, as far as rules read it. */
 const textOf = (sql: Sql, projectId: string, condition: Fragment = sql``) => sql`
   select left(message, ${MATCHED.message}::int) as message, left(stack, ${MATCHED.stack}::int) as stack,
     right(output, ${MATCHED.output}::int) as output
@@ -79,7 +79,7 @@ const textOf = (sql: Sql, projectId: string, condition: Fragment = sql``) => sql
   where project_id = ${projectId} and run_id = f.run_id and test_case = f.test_case ${condition}
   order by attempt desc limit 1`;
 
-/** The next failures of a run behind a test case, in their order, with what they say. */
+/** Returns the next failures of a run after a test case, in their order, with their texts. */
 export const selectFailureTexts = (sql: Tx, projectId: string, runId: string, after: number, limit: number) => sql<
   (RuleText & { testCase: number })[]
 >`
@@ -112,7 +112,7 @@ export const clearInfrastructure = (sql: Tx, projectId: string, runIds: readonly
   update test_run set infrastructure = 0
   where project_id = ${projectId} and id = any(${toTextArray(runIds)}::uuid[]) and infrastructure > 0`;
 
-/** Results that passed after a failure of the same run, with what that failure said; in the order of the test cases. */
+/** Returns results that passed after a failure of the same run, with the text of that failure, in the order of the test cases. */
 export const selectRetriedTexts = (sql: Tx, projectId: string, runId: string, limit: number) => sql<
   (RuleText & { testCase: number })[]
 >`
@@ -164,9 +164,9 @@ export type InfrastructureShare = {
   name: string;
   /** Failures of complete runs, without those of outages. */
   failures: number;
-  /** Those of them that matched a rule. */
+  /** The number of failures that matched a rule. */
   matched: number;
-  /** Those that matched, by day, such as 2026-01-31. */
+  /** The number of failures that matched a rule, by day such as 2026-01-31. */
   days: Record<string, number>;
 };
 

@@ -1,6 +1,7 @@
-/** What every server of one database must agree on. */
+/** Settings that all servers of one database share. */
 
 import { type Database, type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
+import { isHeld } from "./runner_presence.ts";
 
 /** The secret that signs page cursors: made by the first server, shared by all, so that a page may come from any. */
 export async function selectCursorSecret(sql: Sql): Promise<Uint8Array> {
@@ -9,7 +10,7 @@ export async function selectCursorSecret(sql: Sql): Promise<Uint8Array> {
   return row!.secret;
 }
 
-/** Does nothing when the row is there. */
+/** Inserts the row of the instance, unless it exists. */
 export async function insertInstance(sql: Sql): Promise<void> {
   const fresh = Buffer.from(crypto.getRandomValues(new Uint8Array(32)));
   await sql`insert into instance (cursor_secret) values (${fresh}) on conflict do nothing`;
@@ -17,16 +18,30 @@ export async function insertInstance(sql: Sql): Promise<void> {
 
 /** A longer time without a note is an outage of all servers, or of the database. */
 const OUTAGE_SECONDS = 20;
-/** How often it is noted at most. */
+/** Minimum time between two records of service. */
 const NOTE_SECONDS = 5;
 
-/** Notes that a server reaches the database; after an outage the time of service begins anew. */
+/**
+ * Notes that a server reaches the database. After an outage the time of service begins anew, and leases last longer by its duration: what
+ * is left of their time is the same as before, however many outages there are.
+ */
 export const noteServing = (sql: Sql) => sql`
-  update instance set serving_at = now(), serving_since =
-    case when serving_at > now() - ${OUTAGE_SECONDS}::int * interval '1 second' then serving_since else now() end
-  where serving_at is null or serving_at < now() - ${NOTE_SECONDS}::int * interval '1 second'`;
+  with before as materialized (
+    select now() - serving_at as away from instance
+    where serving_at is null or serving_at < now() - ${NOTE_SECONDS}::int * interval '1 second' for update
+  ), held as materialized (
+    select l.project_id, l.id, b.away from before b, lease l
+    where b.away > ${OUTAGE_SECONDS}::int * interval '1 second' and ${isHeld(sql, sql`l`)}
+    order by l.id for update of l
+  ), extended as (
+    update lease l set expires_at = l.expires_at + held.away from held
+    where l.project_id = held.project_id and l.id = held.id
+  )
+  update instance set serving_at = now(),
+    serving_since = case when before.away <= ${OUTAGE_SECONDS}::int * interval '1 second' then serving_since else now() end
+  from before`;
 
-/** A condition: the service has been there for so many seconds without an outage, or nobody has noted when it began. */
+/** A condition: the service has been available for `seconds` without an outage, or its start is unknown. */
 export const hasServedFor = (sql: Sql, seconds: number): Fragment => sql`not exists (
   select from instance where serving_since > now() - ${seconds}::int * interval '1 second')`;
 
@@ -37,8 +52,8 @@ export const selectSecretKeyDigest = async (sql: Sql): Promise<string | null> =>
 };
 
 /**
- * Stores `digest` where there is none or one of `replaceable`. Answers whether it is the one of the database afterwards: of
- * several servers that start at once the database decides for one key.
+ * Stores `digest` if there is none or one of `replaceable`. Returns whether the database has it afterwards: if several servers start at
+ * once, the database chooses one key.
  */
 export async function claimSecretKeyDigest(sql: Sql, digest: string, replaceable: readonly string[]): Promise<boolean> {
   await insertInstance(sql);
@@ -50,7 +65,7 @@ export async function claimSecretKeyDigest(sql: Sql, digest: string, replaceable
 
 export const deleteSecretKeyDigest = (sql: Tx) => sql`update instance set secret_key_digest = null`;
 
-/** How many migrations the database has. */
+/** Returns the number of migrations of the database. */
 export const selectSchemaVersion = async (sql: Sql): Promise<number> => {
   const [row] = await sql<{ version: number }[]>`select coalesce(max(number), 0) as version from migration`;
   return row!.version;
@@ -63,8 +78,8 @@ export const selectIsWritable = async (sql: Sql): Promise<boolean> => {
 };
 
 /**
- * In a transaction: writes more than a megabyte to a temporary file of PostgreSQL, which is gone afterwards. Nothing of it goes to
- * a table or to the log of writes. Fails where the disk is full.
+ * Writes more than a megabyte to a temporary file of PostgreSQL, which is removed afterwards. Nothing is written to a table or to the WAL.
+ * Fails if the disk is full.
  */
 export const writeToDisk = async (sql: Tx): Promise<void> => {
   await sql`select set_config('work_mem', '64kB', true)`;

@@ -1,4 +1,4 @@
-/** Integrations of a team, and the claims of those who send to them. */
+/** Integrations of a team, and the claims of servers that send to them. */
 
 import type { Integration } from "../schema/integrations.ts";
 import type { Kind } from "../schema/integration_configs.ts";
@@ -9,7 +9,7 @@ import { hasOwner } from "./predicates.ts";
 
 export type IntegrationRow = Omit<Integration, "actions" | "config" | "givenUp"> & {
   givenUp: number;
-  /** What of it is no secret. */
+  /** The config without its secrets. */
   config: Record<string, unknown>;
   sealed: Buffer;
 };
@@ -41,11 +41,11 @@ export const selectIntegration = async (sql: Sql, teamId: string, id: string): P
   return row;
 };
 
-/** In a transaction: nobody else changes it until the end. */
+/** Returns and locks an integration until the end of the transaction. */
 export const lockIntegration = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
   (await sql`select from integration where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
 
-/** In a transaction: it is there, and is not deleted until the end. */
+/** Returns whether the integration exists, and prevents its deletion until the end of the transaction. */
 export const lockIntegrationForUse = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
   (await sql`select from integration where team_id = ${teamId} and id = ${id} for key share`).length === 1;
 
@@ -60,7 +60,7 @@ export const insertIntegration = (
   insert into integration (team_id, id, kind, name, enabled, config, sealed)
   values (${teamId}, ${id}, ${kind}, ${name}, ${enabled}, ${toJson(sql, config)}, ${sealed})`;
 
-/** Whoever changes or enables it has put it right: it starts without a past. */
+/** Updates or enables an integration, and clears its failures. */
 export const updateIntegration = (
   sql: Sql,
   teamId: string,
@@ -84,10 +84,10 @@ export const deleteIntegration = async (sql: Sql, teamId: string, id: string): P
   (await sql<{ name: string }[]>`delete from integration where team_id = ${teamId} and id = ${id} returning name`)[0]
     ?.name;
 
-/** An integration that this server alone sends to, until the claim is over. */
+/** An integration that only this server sends to, until the claim ends. */
 export type IntegrationClaim = { teamId: string; id: string; claim: string };
 
-/** Integrations with something to send that nobody is at, claimed; the ones that have waited longest first. */
+/** Claims unclaimed integrations with something to send, the ones that have waited longest first. */
 export const claimIntegrations = async (sql: Sql, claim: string, limit: number): Promise<IntegrationClaim[]> => {
   const rows = await sql<IntegrationClaim[]>`
     with chosen as (
@@ -115,12 +115,12 @@ export const releaseIntegration = (sql: Sql, { teamId, id, claim }: IntegrationC
   update integration set claim = null, claimed_until = null
   where team_id = ${teamId} and id = ${id} and claim = ${claim}`;
 
-/** It has been reached. */
+/** Records that the receiver was reached. */
 export const markIntegrationSound = (sql: Tx, teamId: string, id: string) => sql`
   update integration set failures = 0, failing_since = null, paused_until = null
   where team_id = ${teamId} and id = ${id} and (failures > 0 or failing_since is not null or paused_until is not null)`;
 
-/** It has not; answers for how long. */
+/** Records that the receiver was not reached; returns for how long it has failed. */
 export async function countFailure(
   sql: Tx,
   teamId: string,
@@ -152,7 +152,7 @@ export const selectIntegrationSealKeys = (sql: Sql) => sql<{ name: string; count
 
 type SealedIntegration = { teamId: string; id: string; sealed: Buffer };
 
-/** In a transaction: some that were sealed with another key, locked. */
+/** Returns and locks some integrations that were sealed with another key. */
 export const lockIntegrationsSealedOtherwise = (sql: Tx, keyName: string, limit: number) => sql<SealedIntegration[]>`
   select team_id as "teamId", id, sealed from integration
   where substring(sealed from 2 for 4) <> decode(${keyName}, 'hex')

@@ -1,10 +1,10 @@
-/** API keys: looked up by digest, revoked by time stamp, never deleted. */
+/** API keys: looked up by digest, revoked by time stamp. */
 
 import type { ApiKey, NamedKey, Scope } from "../schema/keys.ts";
 import { compose } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { deletePortion } from "../database/delete_portion.ts";
-import { lockOf, numberOf, takeLock, tryLocks, type AdvisoryLock } from "../database/locks.ts";
+import { lockOf, numberOf, takeLock, takeLocks, type AdvisoryLock } from "../database/locks.ts";
 
 export type LiveKey = {
   id: string;
@@ -36,63 +36,47 @@ export const selectKeyIsLive = async (sql: Sql, key: LiveKey): Promise<boolean> 
   (await sql`select from api_key k where k.team_id = ${key.teamId} and k.id = ${key.id} and ${isLiveKey(sql)}`)
     .length === 1;
 
-/**
- * In a transaction: whether the key is live, and it stays so until the end of the transaction, because a revocation
- * waits for the lock. That makes revocation exact: what commits, commits before it. Row locks alone know no turns: users
- * would never let go. Takes the other `locks` in the same round trip.
- */
-export const lockLiveKey = async (
-  sql: Tx,
-  key: Pick<LiveKey, "id" | "teamId">,
-  locks: readonly AdvisoryLock[] = [],
-): Promise<boolean> =>
-  (
-    await sql`
-      select from (
-        select pg_advisory_xact_lock_shared(${lockOf(sql, "key", key.id)})
-          ${locks.length === 0 ? sql`` : locks.map(([what, id]) => sql`, pg_advisory_xact_lock(${lockOf(sql, what, id)})`)}
-        offset 0) as turn, api_key k
-      where k.team_id = ${key.teamId} and k.id = ${key.id} and ${isLiveKey(sql)} for share of k`
-  ).length === 1;
-
-/** What one of several in a transaction needs: its key live, and its locks. */
-type Claimant = { key: LiveKey; locks: readonly AdvisoryLock[] };
-
-const LOCK_LIVE_KEYS = compose<
-  "teams" | "keys" | "locks" | "lockNumbers",
-  { live: string[] | null; held: number[] | null }
->(
+const LOCK_LIVE_KEYS = compose<"teams" | "keys" | "locks" | "lockNumbers", { id: string }>(
   (sql, given) => sql`
     with live as materialized (
       select k.id
-      from unnest(${given("teams")}::uuid[], ${given("keys")}::uuid[]) as asked (team_id, id)
+      from (
+        select team_id, id, pg_advisory_xact_lock_shared(${lockOf(sql, "key", sql`id`)}) as locked
+        from unnest(${given("teams")}::uuid[], ${given("keys")}::uuid[]) as asked (team_id, id) offset 0) asked
       cross join lateral (
-        select k.id
-        from (
-          select from (select) one
-          where pg_try_advisory_xact_lock_shared(${lockOf(sql, "key", sql`asked.id`)}) offset 0) as turn, api_key k
-        where k.team_id = asked.team_id and k.id = asked.id and ${isLiveKey(sql)} for share of k skip locked) k),
-    held as materialized (${tryLocks(sql, given("locks"), given("lockNumbers"))})
-    select (select json_agg(id) from live) as live, (select json_agg(place) from held) as held`,
+        select k.id from api_key k
+        where k.team_id = asked.team_id and k.id = asked.id and ${isLiveKey(sql)} for share of k) k),
+    locked as materialized (
+      select count(*) from (
+        ${takeLocks(sql, { ids: given("locks"), numbers: given("lockNumbers") }, sql`live`)}) one)
+    select live.id from live, locked`,
 );
 
+/** In a transaction: a key, and what it locks besides. */
+export type KeyLocks = { key: Pick<LiveKey, "id" | "teamId">; locks: readonly AdvisoryLock[] };
+
 /**
- * The same for several in one transaction, and nobody is waited for: which of them have their key and all their locks, which
- * they may share.
+ * In a transaction: the ids of those keys that are live, and they stay so until the end of the transaction, because a
+ * revocation waits for the lock. That makes revocation exact: what commits, commits before it. Row locks alone know no
+ * turns: users would never let go. Takes the other `locks` in the same round trip, all in one order.
  */
-export const lockLiveKeysAtOnce = async <C extends Claimant>(sql: Tx, claimants: readonly C[]): Promise<Set<C>> => {
-  const keys = [...new Map(claimants.map(({ key }) => [key.id, key])).values()];
-  const locks = claimants.flatMap((claimant) => claimant.locks.map((lock) => ({ claimant, lock })));
-  const [row] = await LOCK_LIVE_KEYS(sql, {
+export const lockLiveKeys = async (sql: Tx, all: readonly KeyLocks[]): Promise<Set<string>> => {
+  const keys = [...new Map(all.map(({ key }) => [key.id, key])).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const locks = [...new Map(all.flatMap(({ locks }) => locks.map((lock) => [lock.join(" "), lock]))).entries()]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, lock]) => lock);
+  const rows = await LOCK_LIVE_KEYS(sql, {
     teams: toTextArray(keys.map(({ teamId }) => teamId)),
     keys: toTextArray(keys.map(({ id }) => id)),
-    locks: toTextArray(locks.map(({ lock: [, id] }) => id)),
-    lockNumbers: toNumberArray(locks.map(({ lock }) => numberOf(lock))),
+    locks: toTextArray(locks.map(([, id]) => id)),
+    lockNumbers: toNumberArray(locks.map(numberOf)),
   });
-  const [live, held] = [new Set(row!.live), new Set(row!.held)];
-  const without = new Set(locks.flatMap(({ claimant }, index) => (held.has(index + 1) ? [] : [claimant])));
-  return new Set(claimants.filter((claimant) => live.has(claimant.key.id) && !without.has(claimant)));
+  return new Set(rows.map(({ id }) => id));
 };
+
+/** The same for one key. */
+export const lockLiveKey = async (sql: Tx, key: KeyLocks["key"]): Promise<boolean> =>
+  (await lockLiveKeys(sql, [{ key, locks: [] }])).size === 1;
 
 /** In a transaction: those who use the key end what they are at, and who comes then waits for the end of this. */
 const lockAgainstUse = (sql: Tx, id: string) => takeLock(sql, ["key", id]);
@@ -100,7 +84,7 @@ const lockAgainstUse = (sql: Tx, id: string) => takeLock(sql, ["key", id]);
 /** A runner that is not seen for so long loses its key; each use of the key begins the time anew. */
 const RUNNER_KEY_MINUTES = 65;
 
-/** When a runner's key ends unless it is used again: not after the key that it was made with. */
+/** The time at which a runner's key expires unless it is used again: no later than the key that it was made with. */
 const runnerKeyEnd = (sql: Sql, parentId: Fragment): Fragment => sql`
   least(now() + ${RUNNER_KEY_MINUTES}::int * interval '1 minute', (select p.expires_at from api_key p where p.id = ${parentId}))`;
 
@@ -111,15 +95,15 @@ export const updateLastUsed = (sql: Sql, key: LiveKey) => sql`
   where team_id = ${key.teamId} and id in (
     select id from api_key where team_id = ${key.teamId} and id = ${key.id} for no key update skip locked)`;
 
-/** In a transaction: answers the team of a project, whose row is where two generations of its key at once meet. */
+/** Locks a project, so that its key is not generated twice at once, and returns its team. */
 export const lockProjectForKey = async (sql: Tx, projectId: string): Promise<string | undefined> => {
-  // Uploads, whose end a revocation waits for, may still refer to it.
+  // Uploads that a revocation waits for may still refer to the project.
   const [project] = await sql<{ teamId: string }[]>`
     select team_id as "teamId" from project where id = ${projectId} for no key update`;
   return project?.teamId;
 };
 
-/** In a transaction: the row of a team is where two that add a key at once meet. */
+/** Locks a team, so that two keys are not added at once. */
 export const lockTeamForKey = async (sql: Tx, teamId: string): Promise<{ newestKeyId: string | null } | undefined> => {
   if ((await sql`select from team where id = ${teamId} for no key update`).length === 0) return undefined;
   const [newest] = await sql<{ id: string }[]>`
@@ -171,7 +155,7 @@ export const selectNamedKeys = (
     ${after === undefined ? sql`` : sql`and k.id < ${after}::uuid`} ${id === undefined ? sql`` : sql`and k.id = ${id}::uuid`}
   order by k.id desc limit ${limit + 1}`;
 
-/** Of all that the project ever had; null: none. */
+/** Returns the id of the newest named key that the project ever had, or null. */
 export const selectNewestNamedKeyId = async (sql: Sql, projectId: string): Promise<string | null> => {
   const [newest] = await sql<{ id: string }[]>`
     select k.id from api_key k where k.project_id = ${projectId} and ${isNamedKey(sql)} order by k.id desc limit 1`;
@@ -182,7 +166,7 @@ export const selectIsNamedKey = async (sql: Sql, projectId: string, id: string):
   (await sql`select from api_key k where k.project_id = ${projectId} and k.id = ${id} and ${isNamedKey(sql)}`)
     .length === 1;
 
-/** Deletes a page of keys of CI jobs that expired so many hours ago; answers how many. */
+/** Deletes a page of keys of CI jobs that expired at least `hours` ago; returns their number. */
 export const deleteEndedCiKeys = (sql: Sql, hours: number, limit: number): Promise<number> => {
   const isEnded = sql`trust_rule_id is not null and expires_at < now() - ${hours}::int * interval '1 hour'`;
   return deletePortion(sql, "api_key", isEnded, { limit });
@@ -203,7 +187,7 @@ export const selectKeyExpiry = async (sql: Sql, teamId: string, id: string): Pro
   return key.expiresAt;
 };
 
-/** Whether so many keys of CI jobs are live in the project, or more. */
+/** Whether the project has at least `count` live keys of CI jobs. */
 export const selectHasCiKeys = async (sql: Sql, projectId: string, count: number): Promise<boolean> =>
   (
     await sql`
@@ -211,7 +195,7 @@ export const selectHasCiKeys = async (sql: Sql, projectId: string, count: number
       limit ${count}`
   ).length >= count;
 
-/** Deletes a page of keys of runners that ended long ago; answers how many. */
+/** Deletes a page of keys of runners that ended long ago; returns their number. */
 export const deleteEndedRunnerKeys = (sql: Sql, days: number, limit: number): Promise<number> => {
   const isEnded = sql`
     scope = 'runner' and coalesce(revoked_at, expires_at) < now() - ${days}::int * interval '1 day'`;
@@ -227,9 +211,9 @@ type NewKeyRow = {
   digest: string;
   scope?: Scope;
   parentId?: string;
-  /** Of a CI job's key. */
+  /** The trust rule, for the key of a CI job. */
   trustRuleId?: string;
-  /** An interval such as "30 days"; undefined: it does not expire, or as its parent. */
+  /** An interval such as "30 days"; undefined: no expiry, or that of the parent. */
   expiresIn?: string | undefined;
 };
 
@@ -257,7 +241,7 @@ export const selectKeys = (sql: Sql, teamId: string) => sql<ApiKey[]>`
   order by id desc`;
 
 export type ShownKey = Pick<ApiKey, "id" | "name" | "leading" | "createdAt" | "lastUsedAt" | "revokedAt"> & {
-  /** As the audit log calls who has made it; null: it was made before there was one. */
+  /** The creator's name in the audit log; null: the key is older than the log. */
   madeBy: string | null;
 };
 
@@ -269,7 +253,7 @@ const shownColumns = (sql: Sql) => sql`
       select * from audit_entry a where a.team_id = k.team_id and a.id > k.id order by a.id limit 20) a
     where a.action = 'key.generated' and a.subject = k.leading_part limit 1) as "madeBy"`;
 
-/** The one that opens the project now. */
+/** Returns the live key of the project. */
 export const selectProjectKey = async (sql: Sql, projectId: string): Promise<ShownKey | undefined> => {
   const [key] = await sql<ShownKey[]>`
     select ${shownColumns(sql)} from api_key k where project_id = ${projectId} and revoked_at is null and scope is null`;
@@ -287,7 +271,7 @@ export type RevokedKey = Omit<LiveKey, "id"> & {
   isNew: boolean;
 };
 
-/** In a transaction; undefined when there is no such key. */
+/** Revokes a key; undefined if there is no such key. */
 export const revokeKey = async (sql: Tx, id: string): Promise<RevokedKey | undefined> => {
   await lockAgainstUse(sql, id);
   const [key] = await sql<RevokedKey[]>`

@@ -8,10 +8,10 @@ import { isOpen } from "./runner_presence.ts";
 const KEEP_LOG_BYTES = 1_048_576;
 
 /**
- * Appends to each log what its part has beyond the end of the log. A gap before a part is skipped for good. `bytes` must
- * be whole UTF-8 characters: so is the stored log, and therefore the rest of a part that begins before the log's end. The caller has
- * locked the leases. Two transactions may write to one log in another order than that of their numbers, so the number of a part
- * is at least that of the previous one, unless that is from a database that this one was restored from.
+ * Appends to each log what its part has beyond the end of the log. A gap before a part is skipped permanently. `bytes` must be whole UTF-8
+ * characters: so is the stored log, and therefore the rest of a part that begins before the log's end. The caller has locked the leases.
+ * Transactions may write to one log in an order other than that of their numbers, so the number of a part is at least that of the previous
+ * one, unless that is from a database that this one was restored from.
  */
 export async function appendLogs(
   sql: Tx,
@@ -39,6 +39,15 @@ export async function appendLogs(
       from log
       where start < ${end}`;
   }
+}
+
+/** Appends a line of the server to a log. The caller has locked the lease. */
+export async function appendLogNote(sql: Tx, projectId: string, id: string, text: string): Promise<void> {
+  const [row] = await sql<{ bytes: number }[]>`
+    select log_bytes as bytes from lease where project_id = ${projectId} and id = ${id}`;
+  if (!row) return;
+  const line = `${row.bytes === 0 ? "" : "\n"}[assay] ${text}\n`;
+  await appendLogs(sql, projectId, [{ id, offset: row.bytes, bytes: new TextEncoder().encode(line) }]);
 }
 
 /** Returns the leases of a run that runners had, oldest first: one row more than `limit`, which shows that there are more. */

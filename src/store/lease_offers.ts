@@ -1,11 +1,11 @@
-/** The queue: what waits, and what a runner gets of it. */
+/** The queue: waiting leases, and the leases that a runner gets. */
 
 import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { inSeconds } from "../database/time_bounds.ts";
 import { isQuiet } from "./restored.ts";
 import { canRun, isHeld, isPaused } from "./runner_presence.ts";
 
-/** Who was handed a lease says so within this time, or never got it. */
+/** A runner confirms an offered lease within this time; otherwise the offer counts as lost. */
 const OFFER_SECONDS = 15;
 
 export type Asker = {
@@ -17,7 +17,9 @@ export type Asker = {
   probeSlugs: readonly string[];
 };
 
-/** A condition: what a runner could not run goes to another one, as long as there is one that can run it. */
+/**
+ * A condition: the lease fits a runner. A task that a runner could not run goes to another one, as long as there is one that can run it.
+ */
 const fits = (sql: Sql, projectId: string, { runner, labels, taskSlugs, probeSlugs }: Asker, lease: Fragment) => sql`
   not ${isQuiet(sql)}
   and not exists (select from runner me where me.project_id = ${projectId} and me.name = ${runner} and ${isPaused(sql, sql`me`)})
@@ -31,7 +33,7 @@ const fits = (sql: Sql, projectId: string, { runner, labels, taskSlugs, probeSlu
       and ${canRun(sql, sql`r`, lease)}))
   ${taskSlugs === undefined ? sql`` : sql`and ${lease}.task_slug = any(${toTextArray(taskSlugs)}::text[])`}`;
 
-/** A lease that is handed out, with what its runner must know. */
+/** An offered lease, with the data that its runner needs. */
 export type OfferedLease = {
   id: string;
   expiresAt: string;
@@ -51,15 +53,15 @@ export type OfferedLease = {
   environmentId: string | null;
   /** Sealed, of the execution. */
   ownVariables: Buffer | null;
-  /** Of a rerun of what failed, which is one lease a task: the execution that it repeats. */
+  /** The execution that is repeated, for a rerun of failures, which has one lease per task. */
   repeats: string | null;
   probe: boolean;
 };
 
 /**
- * In a transaction that has updated the runner, so that no other call of it does this meanwhile: hands out up to `free`
- * of those that wait. The highest priority goes first, then the execution that has the fewest at work, then the oldest. What
- * another server hands out at this moment is left to it.
+ * Offers up to `free` waiting leases, in a transaction that has updated the runner, so that no other call of it does so meanwhile. The
+ * highest priority goes first, then the execution with the fewest running leases, then the oldest. Leases that another server is offering
+ * are skipped.
  */
 export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: number) => sql<OfferedLease[]>`
   with active as materialized (
@@ -95,8 +97,8 @@ export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: numbe
   order by o.priority desc, o.turn, o.queued_at, o.id`;
 
 /**
- * Before leases are taken: where tasks of a concurrency group wait, one call at a time takes leases of the project, because two would not see
- * what the other has taken of a group.
+ * Allows one call at a time to take leases of the project if tasks of a concurrency group wait, because two calls would not see what the
+ * other has taken of a group.
  */
 export const lockConcurrencyGroups = (sql: Tx, projectId: string) => sql`
   select pg_advisory_xact_lock(hashtextextended(${`concurrency groups of ${projectId}`}, 0))
@@ -108,7 +110,7 @@ export const leaveLeases = (sql: Tx, projectId: string, ids: readonly string[]) 
   update lease set status = 'queued', runner = null, offered_at = null, expires_at = null
   where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])`;
 
-/** Whether there is something for a runner that waits: work, if it asks for some, or news of what it holds. */
+/** Whether there is something for a waiting runner: work, if it wants some, or changes of its leases. */
 export const selectHasNews = async (
   sql: Sql,
   projectId: string,

@@ -1,4 +1,4 @@
-/** Leases: what is to be run, waiting, handed out to runners, and over; the queue is those that wait. */
+/** Leases of tasks: queued, offered to runners, running and ended. */
 
 import type { QueuedTask } from "../schema/planned_tasks.ts";
 import type { LeaseState } from "../schema/leases.ts";
@@ -11,18 +11,18 @@ import { inSeconds } from "../database/time_bounds.ts";
 import { isProject } from "./predicates.ts";
 import { canRun, isBlocked, isHeld, isOpen, isPresent, isSeen, offersTask } from "./runner_presence.ts";
 
-/** How long a lease lasts without its runner being heard of: longer than a full window of the rate limit. */
+/** How long a lease lasts without contact with its runner: longer than a full window of the rate limit. */
 export const LEASE_SECONDS = 90;
 
-/** What a runner may take beyond the time of a task until it says that it has ended it. */
+/** Time that a runner may need beyond the timeout of a task to report its end. */
 const GRACE_SECONDS = 60;
 
-/** An expression: who was handed a run last; null: nobody. `run` is a test_run. */
+/** An expression: the runner that a run was last handed to, or null. `run` is a test_run. */
 export const lastRunner = (sql: Sql, run: Fragment): Fragment => sql`(
   select l.runner from lease l
   where l.project_id = ${run}.project_id and l.run_id = ${run}.id and l.runner is not null order by l.id desc limit 1)`;
 
-/** An expression: why no runner will take a task, as `MissingRunner`, or null if one will. `run` is a test_run that is queued. */
+/** An expression: why no runner will take a task, as `MissingRunner`, or null if one will. `run` is a queued test_run. */
 export const missingRunner = (sql: Sql, run: Fragment): Fragment => {
   const runner = (condition: Fragment) => sql`exists (
     select from runner r where r.project_id = l.project_id and ${condition})`;
@@ -39,7 +39,7 @@ export const missingRunner = (sql: Sql, run: Fragment): Fragment => {
     limit 1)`;
 };
 
-/** For each task a lease, or one for each of its shards; in the order of the tasks. */
+/** Inserts a lease for each task, or for each of its shards, in the order of the tasks. */
 export const insertLeases = (
   sql: Tx,
   projectId: string,
@@ -69,7 +69,7 @@ export const insertLeases = (
     join execution e on e.project_id = r.project_id and e.id = r.execution_id`;
 };
 
-/** What a rerun of these tasks asks for: as they were planned before. */
+/** Returns the tasks for a rerun, as they were planned before. */
 export const selectPlannedTasks = async (
   sql: Sql,
   projectId: string,
@@ -89,7 +89,10 @@ export const selectPlannedTasks = async (
   });
 };
 
-/** Executions of mode run that are not over, of this branch and pull request, without the one that is given; in the order in which they are locked. */
+/**
+ * Returns executions of mode run that have not ended, of this branch and pull request, except the given one, in the order in which they are
+ * locked.
+ */
 export const selectSupersededIds = async (
   sql: Tx,
   projectId: string,
@@ -103,7 +106,7 @@ export const selectSupersededIds = async (
       order by id`
   ).map(({ id }) => id);
 
-/** The labels that what waits for a runner wants, each once. */
+/** Returns the distinct labels of queued tasks. */
 export const selectWaitingLabels = async (sql: Sql, projectId: string, executionId: string): Promise<string[]> => {
   const rows = await sql<{ label: string }[]>`
     select distinct unnest(labels) as label from lease
@@ -112,8 +115,8 @@ export const selectWaitingLabels = async (sql: Sql, projectId: string, execution
 };
 
 /**
- * Which executions a call of a runner is about beyond its leases: those of leases that it now says to have, and of leases
- * that it gives back. In the order in which they are locked.
+ * Returns the executions that a call of a runner concerns beyond its leases: those of leases that it confirms or returns, in the order in
+ * which they are locked.
  */
 export const selectExecutionsOf = (
   sql: Sql,
@@ -129,12 +132,15 @@ export const selectExecutionsOf = (
 
 type RenewedLease = Omit<LeaseState, "cancelled" | "reason"> & {
   stopReason: string | null;
-  /** Its runner has been told before to end it. */
+  /** Whether its runner was already told to stop it. */
   wasTold: boolean;
   isWatched: boolean;
 };
 
-/** They last from the end of the call on, which may wait for so many seconds; who had just been handed out one has it. Those that are not the runner's any more are left out. */
+/**
+ * Renews leases from the end of the call on, which may wait for some seconds. A lease that was just offered is confirmed. Leases that the
+ * runner has lost are omitted.
+ */
 export const renewLeases = (
   sql: Tx,
   projectId: string,
@@ -152,7 +158,7 @@ export const renewLeases = (
   returning l.id, l.expires_at as "expiresAt", l.stop_reason as "stopReason", l.log_bytes as "logOffset",
     mine.stop_sent as "wasTold", coalesce(e.watched_until > now(), false) as "isWatched"`;
 
-/** Of a locked execution: those of its tasks that a runner has are at work, and so is it. */
+/** Marks the execution (locked) and the tasks that runners have as running. */
 export const startTasks = async (sql: Tx, projectId: string, executionId: string): Promise<void> => {
   await sql`
     update test_run r set status = 'running', started_at = coalesce(r.started_at, now())
@@ -181,15 +187,15 @@ export type HeldLease = {
   attempt: number;
   runner: string | null;
   stopReason: string | null;
-  /** It is to be ended because it ran too long. */
+  /** Whether it must end because it ran too long. */
   overtime: boolean;
-  /** Its runner has said that it has it. */
+  /** Whether its runner has confirmed it. */
   hasStarted: boolean;
-  /** Of a rerun of what failed: the execution that it repeats. */
+  /** The execution that is repeated, for a rerun of failures. */
   repeats: string | null;
   /** The runners that could not run this work, one entry for each time. */
   avoid: string[];
-  /** It is of a probe. */
+  /** Whether it belongs to a probe. */
   probe: boolean;
 };
 
@@ -205,7 +211,7 @@ export const selectLease = async (sql: Sql, projectId: string, id: string): Prom
   return row;
 };
 
-/** Whoever changes the status of a lease has locked its execution before. */
+/** The status of a lease changes only while its execution is locked. */
 export const lockLease = async (sql: Tx, projectId: string, id: string): Promise<HeldLease | undefined> => {
   const [row] = await sql<HeldLease[]>`
     select ${columns(sql)} from lease where project_id = ${projectId} and id = ${id} for update`;
@@ -229,7 +235,7 @@ export const updateEndedLease = (
   where project_id = ${projectId} and id = ${id}
   returning concurrency_group is not null as "hasGroup"`;
 
-/** What the work of a lease was handed out as afterwards, of the latest lease; undefined: it was not. */
+/** Returns and locks the latest lease that repeats the work of this one; undefined if there is none. */
 export const selectSuccessor = async (
   sql: Tx,
   projectId: string,
@@ -250,8 +256,8 @@ export const requeueLease = (sql: Tx, projectId: string, id: string, { costs }: 
   from lease where project_id = ${projectId} and id = ${id}`;
 
 /**
- * Of a locked execution: what waits is cancelled, and runners are to end what they have; whether there was anything. Ids in
- * one order, as the renewals of runners lock them.
+ * Cancels the queued leases of a locked execution and marks the others to be stopped. Returns whether there were any. Leases are locked in
+ * ascending order of ids, like the renewals of runners, which prevents deadlocks.
  */
 export const stopLeases = async (sql: Tx, projectId: string, executionId: string, reason: string): Promise<boolean> => {
   const stopped = await sql`
@@ -266,12 +272,12 @@ export const stopLeases = async (sql: Tx, projectId: string, executionId: string
   return stopped.count > 0;
 };
 
-/** Of a locked execution that is to be deleted: what is open, in the order in which the renewals of runners lock it. */
+/** Locks the open leases of a locked execution that is to be deleted, in the order in which the renewals of runners lock them. */
 export const lockOpenLeases = (sql: Tx, projectId: string, executionId: string) => sql`
   select from lease l where project_id = ${projectId} and execution_id = ${executionId} and ${isOpen(sql, sql`l`)}
   order by id for update`;
 
-/** Of a locked execution of mode run: open tasks that no runner has or waits for, each with its last lease without a report. */
+/** Returns the open tasks of a locked execution of mode run without an open lease, each with its last lease that has no report. */
 export const selectTasksWithoutLease = (sql: Tx, projectId: string, executionId: string) => sql<TaskWithoutLease[]>`
   select r.task_slug as slug, r.attempt, r.verdict, last.status as "leaseStatus",
     coalesce(last.stop_reason, last.message) as reason
@@ -290,7 +296,7 @@ type TaskWithoutLease = {
   reason: string | null;
 };
 
-/** Who is to be looked at next: its time is over, whatever the runner says of it. */
+/** Returns the next lease whose time is over, regardless of what its runner reports. */
 export const selectOverdueLease = async (
   sql: Sql,
 ): Promise<{ projectId: string; id: string; executionId: string } | undefined> => {
@@ -298,15 +304,20 @@ export const selectOverdueLease = async (
     select project_id as "projectId", id, execution_id as "executionId" from lease l
     where ${isHeld(sql, sql`l`)} and ${isOverdue(sql, sql`l`)} and ${isProject(sql, sql`l.project_id`)}
       and ${isDue(sql, "lease", sql`l.id::text`)}
-      and ${hasServedFor(sql, LEASE_SECONDS)}
     order by expires_at limit 1`;
   return row;
 };
 
+/** A runner could not report the end of its task during an outage. */
 const isOverdue = (sql: Sql, lease: Fragment) => sql`(
   ${lease}.expires_at < now()
-  or ${lease}.stop_reason is null and ${lease}.started_at < now() - (${lease}.timeout_seconds + ${GRACE_SECONDS}::int) * interval '1 second'
-  or ${lease}.started_at < now() - (${lease}.timeout_seconds + ${4 * GRACE_SECONDS}::int) * interval '1 second')`;
+  or ${lease}.stop_reason is null and ${hasRunFor(sql, lease, GRACE_SECONDS)}
+  or ${hasRunFor(sql, lease, 4 * GRACE_SECONDS)})`;
+
+/** A condition: the time limit of the task was over so many seconds ago. */
+const hasRunFor = (sql: Sql, lease: Fragment, seconds: number) => sql`(
+  ${lease}.started_at < now() - (${lease}.timeout_seconds + ${seconds}::int) * interval '1 second'
+  and ${hasServedFor(sql, LEASE_SECONDS)})`;
 
 type OverdueLease = HeldLease & { isExpired: boolean; isTooLong: boolean; timeoutSeconds: number };
 
@@ -314,19 +325,19 @@ type OverdueLease = HeldLease & { isExpired: boolean; isTooLong: boolean; timeou
 export const lockOverdueLease = async (sql: Tx, projectId: string, id: string): Promise<OverdueLease | undefined> => {
   const [row] = await sql<OverdueLease[]>`
     select ${columns(sql)}, expires_at < now() as "isExpired", timeout_seconds as "timeoutSeconds",
-      coalesce(started_at < now() - (timeout_seconds + ${4 * GRACE_SECONDS}::int) * interval '1 second', false) as "isTooLong"
+      coalesce(${hasRunFor(sql, sql`lease`, 4 * GRACE_SECONDS)}, false) as "isTooLong"
     from lease where project_id = ${projectId} and id = ${id} and ${isHeld(sql, sql`lease`)}
       and ${isOverdue(sql, sql`lease`)}
     for update`;
   return row;
 };
 
-/** It runs too long: its runner is to end it. */
+/** Tells the runner to end a lease that runs too long. */
 export const stopOvertime = (sql: Tx, projectId: string, id: string, reason: string) => sql`
   update lease set stop_reason = ${reason}, overtime = true
   where project_id = ${projectId} and id = ${id} and stop_reason is null`;
 
-/** A condition: an execution, whose time without news is over, is at work, or has work that a runner will come to. */
+/** A condition: an execution whose time is over is running, or has work that a runner will take. */
 export const isAtWork = (sql: Sql): Fragment => sql`
   execution.mode = 'run' and exists (
     select from lease l where l.project_id = execution.project_id and l.execution_id = execution.id and (
@@ -334,12 +345,12 @@ export const isAtWork = (sql: Sql): Fragment => sql`
         select from runner r
         where r.project_id = l.project_id and ${canRun(sql, sql`r`, sql`l`)})))`;
 
-/** More are not named one by one: who has so many failures runs all. */
+/** Maximum number of failures that are named one by one; a rerun of more runs all tests. */
 const MAX_ONLY = 5_000;
 
 /**
- * The test cases of a task that failed in an execution; undefined: all are to run, because those are too many or none, or
- * not all of the task was seen: shards or the end of a report are missing, or a runner failed while its tests passed.
+ * Returns the test cases of a task that failed in an execution; undefined: all must run, because those are too many or none, or the task
+ * was not complete: shards or the end of a report are missing, or a runner failed while its tests passed.
  */
 export const selectCasesToRepeat = async (
   sql: Sql,

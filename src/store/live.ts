@@ -1,45 +1,45 @@
-/** What live streams tell: read once for all who watch a project, together with the keys that may see it. */
+/** Reads the data of live streams, once for all subscribers of a project, together with the keys that may see it. */
 
 import { atEvent, atLog, before, compare } from "../rules/stream_position.ts";
 import type { EventData, EventType } from "../schema/events.ts";
-import type { LiveExecution, LiveTask, News, NewsPage, Position } from "../schema/live.ts";
+import type { LiveExecution, LiveTask, LiveItem, LivePage, Position } from "../schema/live.ts";
 import type { Verdict } from "../schema/fields.ts";
 import { type Fragment, type Sql, toJsonTime, toTextArray, type Tx } from "../database/connect.ts";
 import { isLiveKey } from "./keys.ts";
 import { lastRunner } from "./leases.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
-/** So many events and parts of logs, and about so many bytes, are read at once. */
-const PAGE = 500;
+/** Maximum number of events, and of parts of logs, read at once; PAGE_BYTES bounds their size approximately. */
+const PAGE_ROWS = 500;
 const PAGE_BYTES = 524_288;
-/** Of a project, as many of those that have not ended are told live, the newest. */
-const OPEN_EXECUTIONS = 20;
+/** Maximum number of executions in progress per project in live streams, the newest. */
+const MAX_OPEN_EXECUTIONS = 20;
 
-/** In the statement that reads what they may see: what comes after a revocation is not seen without it. */
+/** The live keys, read in the same statement as the events, so that no event after a revocation is sent without it being seen. */
 const liveKeys = (sql: Sql, projectId: string): Fragment => sql`
   (select coalesce(json_agg(k.id), '[]') from api_key k where k.project_id = ${projectId} and ${isLiveKey(sql)})`;
 
 /** No transaction below it is still running. */
 const horizon = (sql: Sql): Fragment => sql`pg_snapshot_xmin(pg_current_snapshot())`;
-/** Nothing that is visible has this number or a larger one, unless it comes from another database. */
+/** No visible row has this transaction id or a larger one, unless it comes from another database. */
 const ceiling = (sql: Sql): Fragment => sql`pg_snapshot_xmax(pg_current_snapshot())`;
 const now = (sql: Sql): Fragment => sql`extract(epoch from now())::int8`;
 
-/** As `event.execution_id` has it. */
+/** The execution of an event, as in `event.execution_id`. */
 export const executionOf = ({ execution, bugReport }: EventData): string | null | undefined =>
   execution?.id ?? bugReport?.lastExecutionId;
 
 const number = (sql: Sql, xact: number): Fragment => sql`${String(xact)}::text::xid8`;
 
-type NewsOptions = {
+type LivePageOptions = {
   after: Position;
-  /** Whose logs. */
+  /** The executions whose logs are read. */
   executionIds: readonly string[];
   /** Events of this one only. */
   executionId?: string | undefined;
 };
 
-type NewsRow = { xmin: string; now: number; keys: string[]; total: number | null } & (
+type LiveItemRow = { xmin: string; now: number; keys: string[]; total: number | null } & (
   | { kind: null }
   | { kind: "event"; xact: string; id: string; type: EventType; data: EventData; at: string }
   | {
@@ -54,12 +54,12 @@ type NewsRow = { xmin: string; now: number; keys: string[]; total: number | null
     }
 );
 
-/** What is final and comes after a position, in its order. */
+/** Returns events and logs after a position, in their order, from transactions that can no longer be preceded by others. */
 export async function selectLiveEvents(
   sql: Sql,
   projectId: string,
-  { after, executionIds, executionId }: NewsOptions,
-): Promise<NewsPage> {
+  { after, executionIds, executionId }: LivePageOptions,
+): Promise<LivePage> {
   const { xact, event, lease, start } = after;
   const events = sql`
     select e.xact, 0 as rank, e.id, 0::int8 as start, pg_column_size(e.data) as size, e.type, e.data, e.occurred_at,
@@ -68,7 +68,7 @@ export async function selectLiveEvents(
     where e.project_id = ${projectId} and (e.xact, e.id) > (${number(sql, xact)}, ${event}::uuid)
       and e.xact < ${horizon(sql)}
       ${executionId === undefined ? sql`` : sql`and e.execution_id = ${executionId}`}
-    order by e.xact, e.id limit ${PAGE}`;
+    order by e.xact, e.id limit ${PAGE_ROWS}`;
   const logs = sql`
     select l.xact, 1, l.lease_id, l.start, octet_length(l.bytes), null, null, null, s.execution_id, s.task_slug, s.shard,
       l.bytes
@@ -78,9 +78,9 @@ export async function selectLiveEvents(
         where l.project_id = ${projectId} and l.lease_id = s.id and l.xact >= ${number(sql, xact)}
           and (l.xact, l.lease_id, l.start) > (${number(sql, xact)}, ${lease}::uuid, ${start}::int8)
           and l.xact < ${horizon(sql)}
-        order by l.xact, l.start limit ${PAGE}) l
+        order by l.xact, l.start limit ${PAGE_ROWS}) l
     where r.project_id = ${projectId} and r.execution_id = any(${toTextArray(executionIds)}::uuid[])`;
-  const rows = await sql<NewsRow[]>`
+  const rows = await sql<LiveItemRow[]>`
     select ${horizon(sql)}::text as xmin, ${now(sql)} as now, ${liveKeys(sql, projectId)} as keys, n.total,
       case n.rank when 0 then 'event' when 1 then 'log' end as kind, n.xact::text as xact, n.id, n.start, n.type, n.data,
       n.occurred_at as at, n.execution_id as "executionId", n.task_slug as "taskSlug", n.shard, n.bytes
@@ -91,18 +91,18 @@ export async function selectLiveEvents(
         from (${executionIds.length === 0 ? sql`(${events})` : sql`(${events}) union all (${logs})`}) as found
       ) as measured
       where bytes_before < ${PAGE_BYTES}
-      order by xact, rank, id, start limit ${PAGE}
+      order by xact, rank, id, start limit ${PAGE_ROWS}
     ) n on true
     order by n.xact, n.rank, n.id, n.start`;
   const [first] = rows;
-  const news = rows.flatMap((row): News[] => (row.kind === null ? [] : [toNews(row, after.at)]));
-  const isWhole = (first!.total ?? 0) < PAGE && (first!.total ?? 0) === news.length;
+  const news = rows.flatMap((row): LiveItem[] => (row.kind === null ? [] : [toNews(row, after.at)]));
+  const isWhole = (first!.total ?? 0) < PAGE_ROWS && (first!.total ?? 0) === news.length;
   const here = before(Number(first!.xmin), first!.now);
   const to = isWhole ? (compare(here, after) > 0 ? here : after) : news.at(-1)!.position;
   return { news, to, isWhole, keys: first!.keys };
 }
 
-function toNews(row: Exclude<NewsRow, { kind: null }>, at: number): News {
+function toNews(row: Exclude<LiveItemRow, { kind: null }>, at: number): LiveItem {
   const { kind, id } = row;
   const xact = Number(row.xact);
   if (kind === "event") {
@@ -122,15 +122,15 @@ function toNews(row: Exclude<NewsRow, { kind: null }>, at: number): News {
   };
 }
 
-/** Where the stream is now, without anything that it told. */
+/** Returns the current position of the stream, without events. */
 export async function selectHere(sql: Sql): Promise<Position> {
   const [row] = await sql<{ xmin: string; now: number }[]>`select ${horizon(sql)}::text as xmin, ${now(sql)} as now`;
   return before(Number(row!.xmin), row!.now);
 }
 
 /**
- * Transactions are numbered anew in a database that was restored from a dump: what is numbered beyond them counts as old.
- * Answers where the stream is now, and the number that no transaction has had yet.
+ * Transactions are numbered anew in a database that was restored from a dump: rows with larger numbers count as old. Returns the current
+ * position of the stream, and the next transaction number.
  */
 export async function settleForeign(
   sql: Sql,
@@ -168,7 +168,7 @@ export async function selectLiveExecutions(
   const open = sql`
     union (select id from execution where project_id = ${projectId} and status in ('queued', 'running')
         and ${isTrustedBuild(sql, sql`execution`)}
-      order by id desc limit ${OPEN_EXECUTIONS})`;
+      order by id desc limit ${MAX_OPEN_EXECUTIONS})`;
   const [row] = await sql<(Omit<LiveRows, "xmax"> & { xmax: string })[]>`
     select ${ceiling(sql)}::text as xmax, ${liveKeys(sql, projectId)} as keys, (
       select coalesce(json_agg(json_build_object(
@@ -194,13 +194,21 @@ export async function selectLiveExecutions(
   return { ...row!, xmax: Number(row!.xmax) };
 }
 
-/** For the handler of a stream: whether there is something to watch. */
+/** Whether there is an execution to watch. */
 export const selectExecutionExists = async (sql: Sql, projectId: string, id: string): Promise<boolean> =>
   (await sql`select from execution where project_id = ${projectId} and id = ${id}`).length === 1;
 
+/** Whether runners have the execution and it is watched for less than so many seconds. */
+export const selectIsUnwatched = async (sql: Sql, projectId: string, id: string, seconds: number): Promise<boolean> =>
+  (
+    await sql`
+      select from execution where project_id = ${projectId} and id = ${id} and mode = 'run' and status in ('queued', 'running')
+        and coalesce(watched_until < now() + ${seconds} * interval '1 second', true)`
+  ).length === 1;
+
 /**
- * In a transaction: notes that somebody looks at these executions for so many seconds, as far as runners are at them, and
- * answers whether that is news. What is locked is left for the next time.
+ * Marks executions with running leases as watched for some seconds, in a transaction, and returns whether one was not watched before.
+ * Locked rows are skipped until the next time.
  */
 export const updateWatched = async (
   sql: Tx,

@@ -38,7 +38,7 @@ export type InsertExecution = ExecutionOrigin & {
 /** An execution that has just begun; `namesake` is the newest other build with its key. */
 type InsertedExecution = LockedExecution & { namesake: Pick<ExecutionRow, "branch" | "commit"> | null };
 
-/** Who gives it a key holds the lock of that. Its `createdAt` is the moment in its id. */
+/** Inserts an execution. If it has a key, the caller holds the lock of the key. `createdAt` is the time in the id. */
 export const insertExecution = async (
   sql: Tx,
   projectId: string,
@@ -88,13 +88,13 @@ export const insertExecution = async (
   return execution!;
 };
 
-/** An execution that an upload begins, as the upload leaves it. */
+/** An execution that an upload begins, in the state after the upload. */
 export type UploadedExecution = Omit<
   ExecutionRow,
   "tasks" | "completedAt" | "mode" | "sample" | "probe" | "rerunOf" | "buildId" | "repeatedStatus"
 > & {
   timeoutMinutes: number;
-  /** Of its run, where that is complete: the execution, if it is over, ends no sooner. */
+  /** When the run of the upload was completed. An execution that has ended ends no earlier than this. */
   runCompletedAt: string | null;
 };
 

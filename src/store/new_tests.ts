@@ -23,7 +23,7 @@ export const insertNewTestChecks = (
 
 export type NewTestCheck = { projectId: string; executionId: string; runId: string; runs: number };
 
-/** While so many verifications of a project run, no others of new tests begin. */
+/** While this number of verifications run in a project, no verifications of new tests begin. */
 const MAX_RUNNING_VERIFICATIONS = 40;
 
 /** Selects a check whose execution has ended. */

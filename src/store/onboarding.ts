@@ -1,9 +1,8 @@
-/** How far a new project has come, told by what has really happened in it; and its sample data. */
+/** The progress of a new project, derived from what has happened in it; and its sample data. */
 
 import type { OnboardingPatch, SampleData, StepId } from "../schema/onboarding.ts";
 import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { takeLock } from "../database/locks.ts";
-import { renewCaseIndex } from "./case_index_version.ts";
 import { discardDays } from "./past_days.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
@@ -66,7 +65,7 @@ export const upsertOnboarding = (sql: Sql, projectId: string, { skip, dismissed 
     skipped = ${skip === undefined ? sql`o.skipped` : sql`excluded.skipped`},
     dismissed = ${dismissed === undefined ? sql`o.dismissed` : sql`excluded.dismissed`}`;
 
-/** One step; the others stay as they are. */
+/** Updates one step; the others stay as they are. */
 export const updateSkipped = (sql: Sql, projectId: string, step: StepId, isSkipped: boolean) => sql`
   insert into onboarding as o (project_id, skipped)
   values (${projectId}, ${toTextArray(isSkipped ? [step] : [])}::text[])
@@ -83,7 +82,7 @@ export const countSample = async (sql: Sql, projectId: string): Promise<SampleDa
   return row!;
 };
 
-/** Everything that belongs to these executions, or came of them alone. */
+/** Marks everything that belongs to these executions, or that only they caused. */
 export async function markSample(
   sql: Tx,
   projectId: string,
@@ -101,7 +100,7 @@ export async function markSample(
 export const lockSampleExecutions = (sql: Tx, projectId: string) => sql`
   select from execution where project_id = ${projectId} and sample order by id for update`;
 
-/** In a transaction that holds the locks of what it deletes: leaves nothing of it. */
+/** Deletes all sample data, in a transaction that holds the locks of what it deletes. */
 export async function deleteSample(sql: Tx, projectId: string): Promise<void> {
   await sql`delete from bug_report where project_id = ${projectId} and sample`;
   const executions = await sql<{ id: string }[]>`select id from execution where project_id = ${projectId} and sample`;
@@ -113,7 +112,6 @@ export async function deleteSample(sql: Tx, projectId: string): Promise<void> {
   await sql`delete from execution where project_id = ${projectId} and sample`;
   const cases = await sql<{ number: number }[]>`
     delete from test_case where project_id = ${projectId} and sample returning number`;
-  if (cases.length > 0) await renewCaseIndex(sql, projectId);
   const numbers = toNumberArray(cases.map(({ number }) => number));
   await sql`delete from case_health where project_id = ${projectId} and test_case = any(${numbers}::int[])`;
   await sql`delete from quarantine where project_id = ${projectId} and test_case = any(${numbers}::int[])`;

@@ -1,7 +1,7 @@
-/** Which runs have ended with a result. */
+/** Conditions: runs that have ended with a result. */
 
 import type { Fragment, Sql } from "../database/connect.ts";
 
-/** A condition: the run has an outcome. One that was cancelled has none, nor has one that still waits. */
+/** A condition: the run has an outcome. Cancelled and waiting ones have none. */
 export const hasResult = (sql: Sql, run: Fragment): Fragment =>
   sql`${run}.status in ('passed', 'failed', 'incomplete', 'timed_out')`;

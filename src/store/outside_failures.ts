@@ -1,4 +1,4 @@
-/** Failed cases with their names, and where the tests of a run ran: what shows that a failure outside of tests is over. */
+/** Failed cases with their names, and the files of the tests of a run, which show whether a failure outside of tests has ended. */
 
 import type { PlacedCase } from "../rules/identity.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";

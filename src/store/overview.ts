@@ -1,4 +1,4 @@
-/** How a project stands, for its first page: the state of the default branch, what failed lately, what there is to do. */
+/** The overview of a project: the state of the default branch, recent failures, and open work. */
 
 import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
 import { type ExecutionSummary, summariesOf } from "./execution_list.ts";
@@ -11,8 +11,8 @@ import { isActiveQuarantine, isLiveBug, isTrustedBuild } from "./predicates.ts";
 const hasOutcome = (sql: Sql) => sql`e.status in ('passed', 'failed', 'timed_out')`;
 
 /**
- * A statement: the newest builds of a branch that meet a condition. Those that name the branch and those that name none are
- * looked for apart: an index has each in order, and of both together all would be sorted.
+ * A statement: the newest builds of a branch that meet a condition. Builds with and without the name of the branch are selected separately,
+ * because an index has each in order; together all would be sorted.
  */
 function newestOn(
   sql: Sql,
@@ -61,7 +61,7 @@ export const selectBuild = async (sql: Sql, projectId: string, id: string): Prom
   return build;
 };
 
-/** What filters are offered: branches and environments of the newest executions. */
+/** Returns the options of the filters: branches and environments of the newest executions. */
 export const selectBuildOrigins = async (
   sql: Sql,
   projectId: string,
@@ -117,7 +117,7 @@ export type GridRow = {
   taskSlug: string;
   suite: string;
   name: string;
-  /** By execution: a letter as results are packed, and milliseconds. */
+  /** Packed letter and milliseconds by execution. */
   cells: { executionId: string; letter: string; durationMs: number | null }[];
 };
 
@@ -154,7 +154,7 @@ export const selectGrid = async (
     group by c.id, c.task_slug, c.suite, c.name, w.weight, w.number order by w.weight desc, w.number`;
 };
 
-export type NewsRow = {
+export type LiveItemRow = {
   executionId: string;
   key: string | null;
   number: number;
@@ -163,21 +163,21 @@ export type NewsRow = {
   baseBranch: string | null;
   pullRequest: string | null;
   createdAt: string;
-  /** Nothing explains them, and no later result of the branch says otherwise. */
+  /** Unexplained failures that no later result of the branch refutes. */
   failures: number;
   /** The message of one of them. */
   message: string | null;
   test: string | null;
 };
 
-/** The number of later executions of a branch that are asked whether they have run a task since. */
-const LATER = 20;
-/** The number of the newest red executions that are looked through. */
-const RED = 100;
+/** Maximum number of later executions of a branch that are searched for a run of a task. */
+const MAX_LATER_EXECUTIONS = 20;
+/** Maximum number of the newest red executions that are searched. */
+const MAX_RED_EXECUTIONS = 100;
 
 /**
- * The newest executions since `from` (an id) with failures that nothing explains, in tasks that their branch has not run
- * since. What keeps the default branch red is its state, and not among them.
+ * Returns the newest executions since `from` (an id) with unexplained failures, in tasks that their branch has not run since. Failures that
+ * keep the default branch red are part of its state, and not listed.
  */
 export const selectNewFailures = (sql: Sql, projectId: string, { branch }: Branch, from: string, limit: number) => {
   // Written out: PostgreSQL keeps no plan of this for a limit that it does not know, and making one takes most of the time.
@@ -192,7 +192,7 @@ export const selectNewFailures = (sql: Sql, projectId: string, { branch }: Branc
     select id, coalesce(build_id, id) as build from execution later
     where later.project_id = ${projectId} and ${isOfLine} and later.id > coalesce(e.build_id, e.id)
       and ${isTrustedBuild(sql, sql`later`)} and ${isOfBuild(sql, projectId, sql`later`)}
-    order by ${order} limit ${LATER}`;
+    order by ${order} limit ${MAX_LATER_EXECUTIONS}`;
   const isLatest = sql`not exists (
     select from (
       (${later(sql`later.branch = e.branch`, sql`later.branch, later.id`)})
@@ -210,14 +210,14 @@ export const selectNewFailures = (sql: Sql, projectId: string, { branch }: Branc
     select * from execution e
     where e.project_id = ${projectId} and e.id >= ${from} and e.status = ${status}
       and (e.branch <> ${branch} or e.pull_request is not null) and ${isTrustedBuild(sql, sql`e`)}
-    order by e.id desc limit ${RED})`;
-  return sql<NewsRow[]>`
+    order by e.id desc limit ${MAX_RED_EXECUTIONS})`;
+  return sql<LiveItemRow[]>`
     select e.id as "executionId", e.key, e.number, e.branch, e.base_branch as "baseBranch",
       e.pull_request as "pullRequest", e.created_at as "createdAt", n.failures, d.message, d.name as test
     from (
       select * from (
         select * from (${of("failed")} union all ${of("timed_out")} union all ${of("running")}) e
-        order by id desc limit ${RED}) e
+        order by id desc limit ${MAX_RED_EXECUTIONS}) e
       where ${isOfBuild(sql, projectId, sql`e`)}
         and exists (select from ${failed} where exists (${fresh} offset 0) and ${isLatest})
       order by id desc limit ${enough}
@@ -228,12 +228,12 @@ export const selectNewFailures = (sql: Sql, projectId: string, { branch }: Branc
     order by e.id desc`;
 };
 
-/** A condition: the execution is a build, or repeats one that is still there. */
+/** A condition: the execution is a build, or repeats an existing one. */
 const isOfBuild = (sql: Sql, projectId: string, execution: Fragment) => sql`(
   ${execution}.build_id is null
   or exists (select from execution b where b.project_id = ${projectId} and b.id = ${execution}.build_id))`;
 
-/** A statement: what the first failure of a run says, one that nothing explains before others. */
+/** A statement: the first failure of a run, an unexplained one first. */
 const firstOf = (sql: Sql, projectId: string, run: Fragment) => sql`
   select c.name, (
     select left(message, 300) from case_detail

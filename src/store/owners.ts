@@ -35,7 +35,7 @@ export const upsertOwnersFile = (
 export const deleteOwnersFile = (sql: Tx, projectId: string) => sql`
   delete from owners_file where project_id = ${projectId}`;
 
-/** An expression: the owners of the test case `c`, an alias, as an array; the one that was set by hand comes before others. */
+/** An expression: the owners of the test case `c`, an alias, as an array; owners set by hand come first. */
 export const ownersOf = (sql: Sql, c: Fragment): Fragment => sql`
   coalesce(
     case when ${c}.owner is not null then array[${c}.owner] end,
@@ -92,14 +92,14 @@ export const countOwned = async (sql: Sql, projectId: string): Promise<OwnerCoun
 
 type OwnerList = { id: string; names: readonly string[] };
 
-/** Lists that are there already stay as they are: the id is made of the names. */
+/** Existing lists stay as they are, because the id is derived from the names. */
 export const insertOwnerLists = (sql: Sql, projectId: string, lists: readonly OwnerList[]) => sql`
   insert into owner_list (project_id, id, names)
   select ${projectId}, l.id, array(select json_array_elements_text(l.names))
   from json_to_recordset(${JSON.stringify(lists)}::text::json) as l (id uuid, names json) order by l.id
   on conflict do nothing`;
 
-/** Test cases that no rule can tell apart, and the list that they have. */
+/** Test cases that no rule can distinguish, and their list of owners. */
 export type OwnedGroup = { suite: string; file: string | null; ownerList: string | null };
 
 export const selectOwnedGroups = async (sql: Sql, projectId: string): Promise<OwnedGroup[]> => {
@@ -109,10 +109,10 @@ export const selectOwnedGroups = async (sql: Sql, projectId: string): Promise<Ow
   return [...rows];
 };
 
-/** In a transaction that holds the lock for naming: gives the test cases of each group its list. */
+/** Sets the list of the test cases of each group, in a transaction that holds the lock for naming. */
 export async function updateOwnerLists(sql: Tx, projectId: string, groups: readonly OwnedGroup[]): Promise<number> {
   if (groups.length === 0) return 0;
-  // The planner may not know yet how many cases there are, and would go through all of them for each group.
+  // Without statistics, the planner would scan all cases for each group.
   await sql`set local enable_nestloop = off`;
   const updated = await sql`
     update test_case c set owner_list = g.owner_list
@@ -126,7 +126,7 @@ export async function updateOwnerLists(sql: Tx, projectId: string, groups: reado
   return updated.count;
 }
 
-/** In the same transaction: lists that no test case has. */
+/** Deletes lists that no test case has, in the same transaction. */
 export const deleteUnusedOwnerLists = (sql: Tx, projectId: string) => sql`
   delete from owner_list l
   where project_id = ${projectId} and not exists (

@@ -1,4 +1,4 @@
-/** How results are packed, for statements: `rules/merge.ts` is the only code that knows how many go into a row. */
+/** Packed results in statements. Only `rules/merge.ts` knows how many go into a row. */
 
 import { BLOCK_SIZE } from "../rules/merge.ts";
 import type { Given } from "../database/compose.ts";
@@ -8,15 +8,15 @@ import type { Fragment, Sql } from "../database/connect.ts";
 export const blockOfCase = (sql: Sql, number: Fragment): Fragment => sql`${number} / ${BLOCK_SIZE}::int`;
 
 /**
- * The rows of results of `runs`, a statement that selects ids as `id`: one lookup for each run. As a join it would be left
- * to the planner, which reads the whole table where its statistics are older than a large import.
+ * The rows of results of `runs`, a statement that selects ids as `id`, with one look-up per run. For a join, the planner would read the
+ * whole table if its statistics are older than a large import.
  */
 export const resultsOf = (sql: Sql, projectId: Given, runs: Fragment): Fragment => sql`(
   select b.* from (${runs}) run, lateral (
     select * from case_result where project_id = ${projectId} and run_id = run.id offset 0) b)`;
 
 /**
- * The test case of a result, for a lateral join; `number` is an expression. Like `resultsOf`, it is looked up for each result: while the
+ * The test case of a result, for a lateral join; `number` is an expression. Like in `resultsOf`, there is one look-up per result: while the
  * statistics do not know the project, a join would read all results for each test case.
  */
 export const caseOfResult = (sql: Sql, projectId: Given, number: Fragment): Fragment => sql`(
@@ -33,7 +33,7 @@ export const failedResultsOf = (sql: Sql, projectId: Given, runs: Fragment): Fra
     lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts) as f (number, letter, attempt)
   where b.statuses ~ '[fF]' and f.letter in ('f', 'F'))`;
 
-/** In so many rows of its block, for each result that is wanted, a case is looked for: a new one is in none of them. */
+/** Number of rows of its block per wanted result that are searched for a case, because a new case is in none of them. */
 export const ROWS_LOOKED_AT = 10;
 
 /** The last results of a case in the runs of `condition`, newest first; `number` is an expression. */

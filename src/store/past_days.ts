@@ -12,8 +12,8 @@ export const mayBePastDay = (time: string | Date): boolean =>
   toDay(new Date(time).getTime()) < toDay(Date.now() + HOUR_MS);
 
 /**
- * Before executions are deleted, or after they were changed. The lock comes first, in a statement of its own: a transaction that
- * stores figures has it alone, so the figures are either deleted here, or counted with the change.
+ * Discards figures of past days before executions are deleted, or after they were changed. The lock is taken first, in a separate
+ * statement: a transaction that stores figures holds it exclusively, so the figures are either deleted here, or computed with the change.
  */
 export async function discardDays(sql: Tx, projectId: string, executionIds: readonly string[]): Promise<void> {
   if (executionIds.length === 0) return;

@@ -7,7 +7,7 @@ import { takeLock } from "../database/locks.ts";
 import { isOvertaken } from "./default_branch.ts";
 import { isOnDefault, isProject } from "./predicates.ts";
 
-/** One server at a time counts for a project; whoever wants to read counts what is left first. */
+/** Only one server at a time counts for a project. Readers count pending runs first. */
 export const lockHealth = (sql: Tx, projectId: string) => takeLock(sql, ["counting", projectId]);
 
 export const selectHasPendingHealth = async (sql: Sql, projectId: string): Promise<boolean> =>
@@ -38,7 +38,7 @@ export const selectProjectsWithPendingHealth = async (sql: Sql): Promise<string[
 /** A run with the number of its results. */
 type WaitingRun = { id: string; results: number };
 
-/** Some runs that are not counted yet, those that were completed first first. */
+/** Returns some pending runs in the order of completion. */
 export const selectPendingRuns = (sql: Sql, projectId: string, limit: number) => sql<WaitingRun[]>`
   select id, passed + failed + skipped as results from test_run r where project_id = ${projectId} and not health_applied
     and ${isDue(sql, "counting", sql`r.id::text`)}
@@ -55,7 +55,7 @@ export type PendingRun = CountedRun & {
   durationMs: number;
 };
 
-/** Of these, locked, in that order; a run that an upload is changing right now comes the next time. */
+/** Locks these runs, in that order. A run that an upload is changing right now is skipped until the next time. */
 export const lockPendingRuns = (sql: Tx, projectId: string, ids: readonly string[]) => sql<PendingRun[]>`
   select r.id, r.task_slug as "taskSlug", r.completed_at as "completedAt", r.outage,
     ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} and not ${isOvertaken(sql, projectId, { r: sql`r`, e: sql`e` })} as "onDefaultBranch", r.failed > 0 as "hasFailed",

@@ -1,31 +1,35 @@
-/** Plans of tasks over shards: what they are made from, and what was decided. */
+/** Plans of tasks over shards: their timings, and the stored plans. */
 
-import type { FileTiming, PlannedFile } from "../rules/plan.ts";
-import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { type FileTiming, type PlannedFile, UNIT_IN_SUITE } from "../rules/plan.ts";
+import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { caseOfResult } from "./packing.ts";
 import { isOnDefault, isTrustedBuild } from "./predicates.ts";
 import { indexedTask } from "./task_runs.ts";
 
+/** An expression: the file of a test case, or else its class or package; see `unitOf`. */
+const unitOfCase = (sql: Sql, testCase: Fragment): Fragment =>
+  sql`coalesce(${testCase}.file, (regexp_match(${testCase}.suite, ${UNIT_IN_SUITE}))[1])`;
+
 /** So many runs of the task are looked back at, newest first, for those of the branches that count. */
-const LOOKED_AT = 200;
+const MAX_RUNS_READ = 200;
 /** Of those on the default branch; so many make one slow machine, or one time-out, no matter. */
-const MAIN_RUNS = 5;
+const MAX_MAIN_RUNS = 5;
 /** Of those on the execution's own branch, which may have files that the default branch has not. */
-const OWN_RUNS = 2;
+const MAX_OWN_RUNS = 2;
 /** Of either: no further run once so many results are looked at, which take 150 ms. */
-const ENOUGH_RESULTS = 150_000;
+const MAX_RESULTS = 150_000;
 
 export type FileTimings = {
-  /** How many runs they are from. */
+  /** Number of runs that the durations come from. */
   runs: number;
   timings: FileTiming[];
 };
 
 /**
- * What the files of a task took in the last runs on the default branch and on the execution's own, or in the last ones at
- * all where there are none: of each the median of its runs, in which a file is the sum of its cases. So what has no results
- * any more counts for nothing, and names that change with every run count once. Outages and reruns, of which only some
- * cases are known, are left out. undefined: there is no such execution.
+ * Returns how long the files of a task took: per file, the median over recent runs on the default branch and on the execution's own branch,
+ * or over the newest runs at all if there are none. The duration of a file in a run is the sum of its cases. Cases without recent results
+ * do not count, and names that change with every run count once. Outages and reruns, which have only some of the cases, are excluded.
+ * Returns undefined if the execution does not exist.
  */
 export async function selectFileTimings(
   sql: Sql,
@@ -46,23 +50,27 @@ export async function selectFileTimings(
           select id, execution_id, completed_at, passed + failed + skipped as results from test_run
           where project_id = ${projectId} and ${indexedTask(sql)} = ${taskSlug} and completed_at is not null and not outage
             and ${isTrustedBuild(sql, sql`test_run`)}
-          order by completed_at desc, id desc limit ${LOOKED_AT}) r
+          order by completed_at desc, id desc limit ${MAX_RUNS_READ}) r
         join execution e on e.project_id = ${projectId} and e.id = r.execution_id and e.rerun_of is null
       ) looked
       window newest_first as (partition by kind order by completed_at desc, id desc)
     ), chosen as materialized (
       select id from ranked
-      where before < ${ENOUGH_RESULTS} and place <= case kind when 'own' then ${OWN_RUNS}::int else ${MAIN_RUNS}::int end
+      where before < ${MAX_RESULTS} and place <= case kind when 'own' then ${MAX_OWN_RUNS}::int else ${MAX_MAIN_RUNS}::int end
         and (kind <> 'other' or not exists (select from ranked where kind <> 'other'))
     ), per_run as (
       -- Without any duration it stays null, which "least" would pass over.
-      select t.file, case when sum(result.ms) > 2147483647 then 2147483647 else sum(result.ms) end as ms
-      from chosen c
-      join case_result b on b.project_id = ${projectId} and b.run_id = c.id,
-        lateral unnest(b.test_cases, b.durations) as result (number, ms),
+      select ${unitOfCase(sql, sql`t`)} as file, case when sum(result.ms) > 2147483647 then 2147483647 when sum(result.ms) < 0 then 0 else sum(result.ms) end as ms
+      from chosen c, lateral (
+        select of_case.number, of_case.ms from case_result b, lateral unnest(b.test_cases, b.durations) as of_case (number, ms)
+        where b.project_id = ${projectId} and b.run_id = c.id
+        union all
+        -- A later attempt often repeats only a part of a file.
+        select of_file.number, of_file.ms from attempt a, lateral unnest(a.overhead_cases, a.overheads) as of_file (number, ms)
+        where a.project_id = ${projectId} and a.run_id = c.id and a.number = 1) result,
         lateral ${caseOfResult(sql, projectId, sql`result.number`)} t
-      where t.file is not null
-      group by b.run_id, t.file
+      where ${unitOfCase(sql, sql`t`)} is not null
+      group by c.id, 1
     ), per_file as (
       select file, percentile_cont(0.5) within group (order by ms)::int as ms from per_run group by file
     )
@@ -94,7 +102,7 @@ export async function selectPlan(
   return { runs, given, files: files.map((file, index) => ({ file, ms: durations[index]!, shard: places[index]! })) };
 }
 
-/** The first one stays: who comes later, or at the same moment on another server, finds it. */
+/** Inserts the first plan; later or concurrent requests, also on other servers, find it. */
 export const insertPlan = (
   sql: Tx,
   { projectId, executionId, taskSlug }: PlanKey,
@@ -108,16 +116,26 @@ export const insertPlan = (
   from execution where project_id = ${projectId} and id = ${executionId} for key share
   on conflict do nothing`;
 
+/** For a plan that was made before a job named its files; the first job counts. */
+export const updatePlanFiles = (
+  sql: Tx,
+  { projectId, executionId, taskSlug }: PlanKey,
+  shards: number,
+  given: readonly string[],
+) => sql`
+  update shard_plan set given = ${toTextArray(given)}::text[]
+  where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and shards = ${shards} and given is null`;
+
 /** The files of the test cases that a run has results of. */
 export const selectFilesOfRun = async (sql: Sql, projectId: string, runId: string): Promise<string[]> => {
   const rows = await sql<{ file: string }[]>`
-    select distinct c.file from (select test_cases from case_result where project_id = ${projectId} and run_id = ${runId}) b,
+    select distinct ${unitOfCase(sql, sql`c`)} as file from (select test_cases from case_result where project_id = ${projectId} and run_id = ${runId}) b,
       lateral unnest(b.test_cases) as r (number), lateral ${caseOfResult(sql, projectId, sql`r.number`)} c
-    where c.file is not null`;
+    where ${unitOfCase(sql, sql`c`)} is not null`;
   return rows.map(({ file }) => file);
 };
 
-/** Reports come when the longest shard, which takes so many milliseconds, is done: until then nothing is overdue. */
+/** Reports arrive when the longest shard is done, which takes `ms`: until then nothing is overdue. */
 export const postponeExpiry = (sql: Tx, { projectId, executionId }: PlanKey, ms: number) => sql`
   update execution
   set expires_at = greatest(expires_at, now() + timeout_minutes * interval '1 minute' + ${ms} * interval '1 millisecond')

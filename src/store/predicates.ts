@@ -4,11 +4,11 @@ import { FIRST_UNTRUSTED_NUMBER } from "../rules/untrusted.ts";
 import type { Given } from "../database/compose.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
 
-/** There is a project with this id, an expression: it is not deleted. */
+/** A condition: the project with this id, an expression, exists and is not deleted. */
 export const isProject = (sql: Sql, id: Fragment): Fragment =>
   sql`exists (select from project there where there.id = ${id})`;
 
-/** The row `r`, an alias, belongs to a team that is there, and to a project that is there unless it belongs to none. */
+/** A condition: the row `r`, an alias, belongs to an existing team, and to an existing project or none. */
 export const hasOwner = (sql: Sql, r: Fragment): Fragment => sql`(
   exists (select from team there where there.id = ${r}.team_id)
   and (${r}.project_id is null or ${isProject(sql, sql`${r}.project_id`)}))`;
@@ -21,8 +21,8 @@ export const isLiveBug = (sql: Sql, b: Fragment): Fragment =>
 export const isActiveQuarantine = (sql: Sql, q: Fragment): Fragment => sql`(${q}.until is null or ${q}.until > now())`;
 
 /**
- * The execution or the run `e`, an alias or a table, counts. One that is untrusted comes from a fork or is a probe: it is shown,
- * but no figure and no decision may depend on it. Every statement about several executions or runs asks this; the results of test cases and the
+ * A condition: the execution or the run `e`, an alias or a table, counts. An untrusted one comes from a fork or is a probe: it is shown,
+ * but no figure and no decision may depend on it. Every statement about several executions or runs uses this; results of test cases and
  * test cases themselves are stored apart (rules/untrusted.ts).
  */
 export const isTrustedBuild = (sql: Sql, e: Fragment): Fragment => sql`(not ${e}.untrusted)`;
@@ -32,8 +32,8 @@ export const isInCatalogue = (sql: Sql, c: Fragment): Fragment =>
   sql`(${c}.number < ${sql.unsafe(String(FIRST_UNTRUSTED_NUMBER))})`;
 
 /**
- * The execution `e`, an alias, agrees with a branch and a commit wherever both sides know them. Here the branch of a build of a
- * merge queue is the ref that the queue has made for it.
+ * A condition: the execution `e`, an alias, agrees with a branch and a commit where both are known. The branch of a build of a merge queue
+ * is the ref that the queue has created for it.
  */
 export const agreesWithBuild = (
   sql: Sql,
@@ -44,9 +44,9 @@ export const agreesWithBuild = (
   and (${e}.commit is null or ${commit}::text is null or is_same_commit(${e}.commit, ${commit})))`;
 
 /**
- * The executions `e` and `mine`, aliases, are of lines of builds that know nothing of each other. A build of a branch and one of
- * its pull request are of one line. A build of a merge queue
- * contains the pull requests in front of it: it is no evidence for another line, and what has been in the queue is none for it.
+ * A condition: the executions `e` and `mine`, aliases, are of independent lines of builds. A build of a branch and one of its pull request
+ * are of one line. A build of a merge queue contains the pull requests in front of it, so it is no evidence for another line, and builds of
+ * other lines in the queue are none for it.
  */
 export const isOfOtherLine = (sql: Sql, e: Fragment, mine: Fragment): Fragment => sql`(
   (${e}.branch is distinct from ${mine}.branch or ${e}.pull_request <> ${mine}.pull_request)
@@ -56,23 +56,23 @@ export const isOfOtherLine = (sql: Sql, e: Fragment, mine: Fragment): Fragment =
     where q.project_id = ${e}.project_id and q.pull_request = ${e}.pull_request and q.queue_ref is not null)))`;
 
 /**
- * Execution `e`, an alias, is on the branch `name`, the default one, or names none. A pull request from a fork is not, though
- * its branch may have the same name.
+ * A condition: execution `e`, an alias, is on the branch `name`, the default one, or names none. A pull request from a fork is not,
+ * although its branch may have the same name.
  */
 export const isOnDefault = (sql: Sql, e: Fragment, name: Fragment): Fragment =>
   sql`((${e}.branch is null or ${e}.branch = ${name}) and ${e}.pull_request is null and ${isTrustedBuild(sql, e)})`;
 
 /**
- * The failure `f`, an alias, has a cause outside of the code: it is part of an incident, or it matches an infrastructure rule. It
- * is counted neither in the health of its test case nor as evidence.
+ * A condition: the failure `f`, an alias, has a cause outside of the code: it is part of an incident, or it matches an infrastructure rule.
+ * It counts neither in the health of its test case nor as evidence.
  */
 export const isFromOutsideCode = (sql: Sql, f: Fragment): Fragment =>
   sql`(${f}.blame = 'incident' or ${f}.rule_id is not null)`;
 
 /**
- * The automation `a`, an alias, waits for events of this type. What it has written of results stays current: a change after the end of
- * an execution also concerns automations for its end that show the decision of a gate, and its end and changes concern those that
- * comment on pull requests.
+ * A condition: the automation `a`, an alias, waits for events of this type. What it has reported stays current: a change after the end of
+ * an execution also concerns automations for its end that show the decision of a gate, and its end and changes concern those that comment
+ * on pull requests.
  */
 export const waitsForEvent = (sql: Sql, a: Fragment, type: Given): Fragment => sql`(
   ${a}.event = ${type}

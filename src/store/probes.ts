@@ -26,20 +26,20 @@ export type ProbeRow = {
   commit: string | null;
   /** Null until it has ended. */
   result: ProbeOutcome | null;
-  /** It passed, after it had failed in the same run. */
+  /** Whether it passed after it had failed in the same run. */
   flaky: boolean;
   /** The fingerprint of its failure, as `case_detail.cause`. */
   fingerprint: string | null;
-  /** Its execution was created for this owner, and not joined. */
+  /** Whether its execution was created for this owner, and not joined. */
   isOwn: boolean;
-  /** Its execution ran the test cases of other searches as well. */
+  /** Whether its execution also ran the test cases of other searches. */
   isShared: boolean;
   isCancelled: boolean;
   createdAt: string;
   endedAt: string | null;
 };
 
-/** In the order of their creation. */
+/** Returns probes in the order of creation. */
 export const selectProbes = (sql: Sql, projectId: string, owner: ProbeOwner) => sql<ProbeRow[]>`
   select execution_id as "executionId", kind, commit, case when ended_at is not null then result end as result, flaky, fingerprint,
     number = 1 as "isOwn", number > 1 or exists (
@@ -78,7 +78,7 @@ export const updateLeftProbe = (sql: Tx, projectId: string, executionId: string,
   update probe set ended_at = now(), result = 'no_result'
   where project_id = ${projectId} and execution_id = ${executionId} and ${isOf(sql, owner)} and ended_at is null`;
 
-/** How the task runs when it is not probed: a probe needs the same machine, environment and time. */
+/** The settings of the task without a probe: a probe needs the same machine, environment and time. */
 export type ProbePlan = {
   labels: string[];
   timeoutSeconds: number | null;
@@ -89,7 +89,7 @@ export type ProbePlan = {
   variables: Buffer | null;
 };
 
-/** How many runs of a task are looked through for one that a runner ran. */
+/** Maximum number of runs of a task that are searched for one that a runner ran. */
 const MAX_RUNS = 50;
 
 /** The plan of the newest run that a runner ran; undefined: there is none. */
@@ -169,7 +169,7 @@ export const updateEndedProbe = (sql: Tx, projectId: string, executionId: string
     and probe.project_id = asked.project_id and probe.execution_id = asked.execution_id and probe.number = asked.number
     and probe.ended_at is null`;
 
-/** An expression: what the execution `e`, an alias, is about if it is a probe, as JSON. */
+/** An expression: the subject of the execution `e`, an alias, as JSON if it is a probe. */
 export const probeOf = (sql: Sql, e: Fragment): Fragment => sql`(
   select json_build_object('testCase', p.tests -> 0 -> 'testCase', 'result', p.tests -> 0 -> 'result',
     'verificationId', p.verification_id, 'culpritSearchId', p.tests -> 0 -> 'culpritSearchId',
@@ -182,8 +182,8 @@ export const probeOf = (sql: Sql, e: Fragment): Fragment => sql`(
     from probe p where p.project_id = ${e}.project_id and p.execution_id = ${e}.id) p)`;
 
 /**
- * The test cases that a lease is limited to: those to repeat, or those of a probe that are still wanted; undefined: the whole task.
- * Nothing of an ended probe is wanted; then it has all of them, because it is never the whole task.
+ * Returns the test cases that a lease is limited to: those to repeat, or those of a probe that are still wanted; undefined: the whole task.
+ * An ended probe has no wanted ones; then all of its test cases are returned, because it is never the whole task.
  */
 export const selectOnly = async (
   sql: Sql,
@@ -219,8 +219,8 @@ export const selectHasProbeRunner = async (sql: Sql, projectId: string, task: Pr
   ).length === 1;
 
 /**
- * The number of tasks that runners could begin now, less those that wait. What a runner has been handed since its last request
- * is subtracted from the number that it asked for.
+ * Returns the number of tasks that runners could begin now, minus those that wait. Leases that a runner was offered since its last request
+ * are subtracted from the number that it requested.
  */
 export const countFreeSlots = async (sql: Sql, projectId: string, task: ProbedTask): Promise<number> => {
   const [row] = await sql<{ free: number }[]>`

@@ -27,11 +27,11 @@ export type EnteredProject = {
   defaultBranch: string;
   teamId: string;
   teamName: string;
-  /** At most `MOST_BUGS`. */
+  /** Number of open bugs, at most `MOST_BUGS`. */
   openBugs: number;
 };
 
-/** More open bugs are not counted for the navigation. */
+/** Maximum number of open bugs that the navigation counts. */
 export const MOST_BUGS = 100;
 
 export const selectProjectRef = async (sql: Sql, projectId: string): Promise<EnteredProject | undefined> => {
@@ -74,7 +74,7 @@ export type ProjectWithKey = {
   lastUsedAt: string | null;
 };
 
-/** Of one team, by name, each with the key that opens it; one row more than `limit`. */
+/** Returns projects of a team by name, each with the key that opens it; one row more than `limit`. */
 export const selectProjectsWithKeys = (
   sql: Sql,
   teamId: string,
@@ -141,7 +141,7 @@ export const selectTeams = (sql: Sql) => sql<TeamRow[]>`
 
 type ListedProject = { id: string; name: string; teamId: string; team: string; createdAt: string };
 
-/** Of one team, or of all: by team, oldest first. */
+/** Returns the projects of one team, or of all teams, by team, oldest first. */
 export const selectProjects = (sql: Sql, teamId: string | undefined) => sql<ListedProject[]>`
   select p.id, p.name, t.id as "teamId", t.name as "team", p.created_at as "createdAt"
   from project p join team t on t.id = p.team_id

@@ -2,18 +2,18 @@
 
 import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 
-export type CommentPlace = { teamId: string; integrationId: string; projectId: string; pullRequest: string };
+export type CommentKey = { teamId: string; integrationId: string; projectId: string; pullRequest: string };
 
 /** A comment that somebody is about to write. */
 type BegunComment = {
   /** Null: it is not known whether there is one. */
   commentId: string | null;
   revision: number;
-  /** When it was first asked for; null: this is the first time. */
+  /** When it was first requested; null: this is the first time. */
   since: string | null;
 };
 
-/** An expression: the first execution of the same commit in the same pull request; the execution itself if it has no commit or was deleted. */
+/** An expression: the first execution of the same commit in the same pull request, or the execution itself if that does not exist. */
 const firstOfCommit = (sql: Sql, projectId: string, id: Fragment): Fragment => sql`coalesce((
   select first.id from execution e join execution first on first.project_id = e.project_id
     and lower(first.commit) = lower(e.commit) and first.pull_request = e.pull_request
@@ -22,7 +22,7 @@ const firstOfCommit = (sql: Sql, projectId: string, id: Fragment): Fragment => s
 /** A comment never returns to an older commit, in the order in which the pull request first had a build of each. Undefined: it would. */
 export const beginComment = async (
   sql: Tx,
-  { teamId, integrationId, projectId, pullRequest }: CommentPlace,
+  { teamId, integrationId, projectId, pullRequest }: CommentKey,
   executionId: string,
 ): Promise<BegunComment | undefined> => {
   const [row] = await sql<BegunComment[]>`
@@ -36,10 +36,10 @@ export const beginComment = async (
   return row;
 };
 
-/** Answers the revision: it is another one where somebody has begun to write the comment meanwhile. */
+/** Stores a comment and returns the revision, which differs if another writer has begun meanwhile. */
 export const storeComment = async (
   sql: Sql,
-  { teamId, integrationId, projectId, pullRequest }: CommentPlace,
+  { teamId, integrationId, projectId, pullRequest }: CommentKey,
   commentId: string,
 ): Promise<number | undefined> => {
   const [row] = await sql<{ revision: number }[]>`
@@ -50,10 +50,10 @@ export const storeComment = async (
   return row?.revision;
 };
 
-/** Those of the integrations that comment on pull requests, and whether they have commented on this one. */
+/** Returns those of the integrations that comment on pull requests, and whether they have commented on this one. */
 export const selectCommentators = (
   sql: Sql,
-  { teamId, projectId, pullRequest }: Omit<CommentPlace, "integrationId">,
+  { teamId, projectId, pullRequest }: Omit<CommentKey, "integrationId">,
   integrationIds: readonly string[],
 ) => sql<{ id: string; hasCommented: boolean }[]>`
   select i.id, exists (

@@ -6,7 +6,7 @@ import { isUsable, onDefaultBranch } from "./baselines.ts";
 import { flakeResultsOf, isBroken, isKnownFlaky } from "./health.ts";
 import { isActiveQuarantine, isInCatalogue } from "./predicates.ts";
 
-/** What decides whether an automation may quarantine a test case, or release it. */
+/** The facts that decide whether an automation may quarantine or release a test case. */
 export type QuarantineSubject = {
   number: number;
   id: string;
@@ -50,16 +50,16 @@ export const countAutomaticQuarantines = async (sql: Tx, projectId: string): Pro
   return row!.count;
 };
 
-/** Number of executions of the default branch that are looked through for the runs of tasks. */
-const SUITE_EXECUTIONS = 200;
+/** Maximum number of executions of the default branch that are searched for the runs of tasks. */
+const MAX_SUITE_EXECUTIONS = 200;
 /** Number of runs of a task among which the largest one counts. */
-const SUITE_RUNS = 20;
+const MAX_SUITE_RUNS = 20;
 /** Results that are older say nothing of the suite. */
 const SUITE_DAYS = 30;
 
 /**
- * The number of test cases of the project on the default branch: of each task that of the largest of its last runs, because a
- * run may break off. Test cases that only other branches have do not count, and neither do the former names of renamed ones.
+ * Returns the number of test cases of the project on the default branch: for each task that of the largest of its last runs, because a run
+ * may break off. Test cases that only other branches have do not count, and neither do the former names of renamed ones.
  */
 export const selectSuiteSize = async (sql: Tx, projectId: string): Promise<number> => {
   const [row] = await sql<{ size: number }[]>`
@@ -67,10 +67,10 @@ export const selectSuiteSize = async (sql: Tx, projectId: string): Promise<numbe
       select max(size) as size from (
         select r.task_slug, r.passed + r.failed + r.skipped as size,
           row_number() over (partition by r.task_slug order by e.id desc) as place
-        from (${onDefaultBranch(sql, projectId, sql`true`, SUITE_EXECUTIONS)}) e cross join lateral (
+        from (${onDefaultBranch(sql, projectId, sql`true`, MAX_SUITE_EXECUTIONS)}) e cross join lateral (
           select * from test_run r where r.project_id = ${projectId} and r.execution_id = e.id and ${isUsable(sql)}
             and r.completed_at > now() - interval '1 day' * ${SUITE_DAYS}::int offset 0) r
-      ) run where place <= ${SUITE_RUNS}::int group by task_slug) task`;
+      ) run where place <= ${MAX_SUITE_RUNS}::int group by task_slug) task`;
   return row!.size;
 };
 

@@ -5,15 +5,15 @@ import { selectIsWritable, selectSchemaVersion, writeToDisk } from "./instance.t
 
 const PATIENCE_MS = 2_000;
 const STEP_MS = 250;
-/** Whether there is room on the disk is looked at no more often than this, as long as there is. */
+/** Minimum time between two checks of the disk, as long as there is room. */
 const DISK_EVERY_MS = 2_000;
 
 /** The log line, here and when a request fails. */
 export const DISK_FULL = "The disk of the database is full: nothing can be stored until there is room";
 
 /**
- * One look at a time, for all who ask meanwhile: anybody may ask, as often as he likes. `onDiskFull` is called when the disk
- * turns out to be full, and not again before there was room.
+ * Runs one check at a time, which concurrent callers share, so that it may be called as often as needed. `onDiskFull` is called when the
+ * disk turns out to be full, and not again before there was room.
  */
 export function createReadiness(
   { fast, begin, committedAt }: Pick<Database, "fast" | "begin" | "committedAt">,
@@ -24,7 +24,7 @@ export function createReadiness(
   let hadRoomAt = -Infinity;
   let isFull = false;
 
-  /** Reads get through a full disk, and so do writes that find a place in what is there already. */
+  /** Checks for room by writing, because reads work on a full disk, and so do writes that fit into existing pages. */
   async function requireRoom(sql: Tx): Promise<void> {
     if (performance.now() - hadRoomAt < DISK_EVERY_MS) return;
     try {
@@ -46,7 +46,7 @@ export function createReadiness(
         return isWritable;
       });
     } catch (error) {
-      // Where temporary files are limited to less than what is written, nothing is known of the disk.
+      // If the limit of temporary files is below the written size, the state of the disk is unknown.
       if (isOverLimit(error)) return true;
       throw error;
     }
@@ -57,7 +57,7 @@ export function createReadiness(
     return schema >= version && writable;
   }
 
-  /** Whether a transaction is committed before the patience is over. */
+  /** Whether a transaction commits within the time limit. */
   async function waitForCommit(): Promise<boolean> {
     const began = performance.now();
     for (let waited = 0; waited < PATIENCE_MS; waited += STEP_MS) {
@@ -67,7 +67,7 @@ export function createReadiness(
     return false;
   }
 
-  // A look that waits behind many uploads says nothing: that these are committed meanwhile does.
+  // A check that waits behind many uploads says nothing, but their commits do.
   return (): Promise<boolean> =>
     (looking ??= Promise.race([look().catch(() => false), waitForCommit()]).finally(() => (looking = undefined)));
 }

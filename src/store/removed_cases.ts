@@ -7,17 +7,17 @@ import { blockOfCase } from "./packing.ts";
 import { indexedTask } from "./task_runs.ts";
 import { isLiveBug, isOnDefault, isTrustedBuild } from "./predicates.ts";
 
-/** A test is removed that none of so many runs of its task on the default branch had, one after the other, ... */
+/** A test is removed if this number of consecutive runs of its task on the default branch did not have it, ... */
 const MISSED_RUNS = 20;
-/** ... or none of those of so many days, where they are at least as many as this. */
+/** ... or if none of the runs of this number of days had it, and there were at least MISSED_RUNS_AT_LEAST. */
 const MISSED_DAYS = 14;
 const MISSED_RUNS_AT_LEAST = 5;
-/** The number of runs of a task that are looked through for those of the default branch. */
-const LOOKED_THROUGH = 300;
+/** Maximum number of runs of a task that are searched for those of the default branch. */
+const MAX_RUNS_SEARCHED = 300;
 
 /**
- * Marks those of the flaky and broken test cases of these tasks that are removed, and answers their numbers. What only other
- * branches had is removed when they have not run it for as long. `runIds`: runs that have just been counted, whose cases are there.
+ * Marks the flaky and broken test cases of these tasks that are removed, and returns their numbers. A case that only other branches had is
+ * removed when they have not run it for as long. `runIds`: runs that have just been counted, whose cases exist.
  */
 export async function markRemoved(
   sql: Tx,
@@ -44,7 +44,7 @@ export async function markRemoved(
           select id, execution_id, completed_at from test_run
           where project_id = ${projectId} and ${indexedTask(sql)} = t.slug and completed_at is not null and not outage
             and ${isTrustedBuild(sql, sql`test_run`)}
-          order by completed_at desc, id desc limit ${LOOKED_THROUGH}) r
+          order by completed_at desc, id desc limit ${MAX_RUNS_SEARCHED}) r
         where exists (
           select from execution e join project p on p.id = ${projectId}
           where e.project_id = ${projectId} and e.id = r.execution_id and e.build_id is null

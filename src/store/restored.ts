@@ -1,4 +1,4 @@
-/** What a restore does to the data of a backup, and how the quiet time after it ends. */
+/** Prepares restored data, and ends the quiet time after a restore. */
 
 import { type Fragment, type Sql, toJson, type Tx } from "../database/connect.ts";
 import type { DeliveryAttempt } from "../schema/deliveries.ts";
@@ -28,19 +28,19 @@ export async function selectBackupKeyDigest(sql: Sql): Promise<string | null> {
   return row?.digest ?? null;
 }
 
-/** When the transaction began, which for a snapshot is the moment that it shows, and the major version of PostgreSQL. */
+/** Returns when the transaction began, which is the time of the snapshot, and the major version of PostgreSQL. */
 export async function selectBackupTime(sql: Sql): Promise<{ takenAt: string; postgres: number }> {
   const [row] = await sql<{ takenAt: string; postgres: number }[]>`
     select now()::timestamptz(3) as "takenAt", current_setting('server_version_num')::int / 10000 as postgres`;
   return row!;
 }
 
-/** Notes when the last backup was taken, for those who watch its age. */
+/** Records when the last backup was taken, for monitoring. */
 export async function updateBackedUp(sql: Sql, takenAt: string): Promise<void> {
   await sql`update instance set backed_up_at = ${takenAt}`;
 }
 
-/** What grants access without a password. */
+/** Numbers of revoked credentials that grant access without a password. */
 export type RevokedCredentials = { keys: number; sessions: number; invitations: number; shares: number };
 
 /** Revokes all keys, ends all sessions, and removes all links for invitations, shares and the first account. */

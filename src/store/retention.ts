@@ -9,7 +9,7 @@ import { isOpen } from "./runner_presence.ts";
 /** `key`: the column with the id whose time counts. `limit`: rows of one deletion. */
 type AgedTable = { table: string; key: string; limit: number; only?: (sql: Sql, before: string) => Fragment };
 
-/** The first table of a kind is the one that is counted. What else belongs to an execution is deleted with it. */
+/** The first table of a kind is the one that is counted. Other data of an execution is deleted with it. */
 const AGED: Record<AgedKind, readonly [AgedTable, ...AgedTable[]]> = {
   results: [
     { table: "case_result", key: "run_id", limit: 5_000 },
@@ -65,13 +65,13 @@ async function deletePortion(sql: Tx, aged: AgedTable, rows: AgedRows): Promise<
   const ids = [...new Set(found.map(({ id }) => id))];
   if (ids.length === 0) return 0;
   if (rows.kind === "executions") await discardDays(sql, rows.projectId, ids);
-  // The bound is repeated, so that PostgreSQL looks into the partitions of that time alone.
+  // The bound is repeated, so that PostgreSQL only reads the partitions of that time.
   const { count } = await sql`
     delete from ${sql(table)} where ${isOld} and ${sql(key)} = any(${toTextArray(ids)}::uuid[])`;
   return count;
 }
 
-/** Of the projects that exist. */
+/** Returns the retention of all existing projects. */
 export const selectRetentions = (sql: Sql) => sql<
   { id: string; days: number | null; planned: Partial<Record<AgedKind, PlannedDeletion>> }[]
 >`
@@ -95,7 +95,7 @@ export async function planDeletion(sql: Sql, rows: AgedRows, days: number, begin
 export const deletePlan = (sql: Sql, { projectId, kind }: AgedRows) =>
   sql`delete from planned_deletion where project_id = ${projectId} and kind = ${kind}`;
 
-/** Of one project, or of all. */
+/** Returns the planned deletions of one project, or of all. */
 export const selectPlannedDeletions = (sql: Sql, projectId?: string) => sql<PlannedDeletionRow[]>`
   select d.project_id as "projectId", p.name as "projectName", d.kind, d.days, d.objects, d.before, d.begins_at as "beginsAt"
   from planned_deletion d join project p on p.id = d.project_id

@@ -12,7 +12,7 @@ export type CountedBlock = {
   block: number;
   /** test_case.number, ascending. */
   testCases: number[];
-  /** A letter per case; `INCIDENT` for one that failed in an incident, `BY_ITSELF` for one whose failure is explained as flaky. */
+  /** A letter per case; `INCIDENT` for a failure in an incident, `BY_ITSELF` for a failure that is explained as flaky. */
   statuses: string;
   durations: (number | null)[];
 };
@@ -23,7 +23,7 @@ type Packed = Pick<CountedBlock, "run" | "block" | "statuses"> & {
   explained: [testCase: number, letter: string][] | null;
 };
 
-/** Of each run at most `limit` blocks, those that follow the block `after`. */
+/** Returns at most `limit` blocks of each run, from the block after `after`. */
 export async function selectRunBlocks(
   sql: Sql,
   projectId: string,
@@ -31,7 +31,7 @@ export async function selectRunBlocks(
   after: number,
   limit: number,
 ): Promise<CountedBlock[]> {
-  // One look at an index for each run: a join would be left to what the planner knows of the table.
+  // One index look-up per run; a join would depend on the statistics of the table.
   const rows = await sql<Packed[]>`
     select run.place::int - 1 as run, b.*
     from unnest(${toTextArray(runIds)}::uuid[]) with ordinality as run (id, place), lateral (
@@ -40,7 +40,7 @@ export async function selectRunBlocks(
   return rows.map(toRunBlock);
 }
 
-/** The failures of a row of `case_result`, as [test case, the letter that stands for it], where another one does; null: nothing in it failed. */
+/** The failures of a row of `case_result` with another letter, as [test case, letter]; null: nothing in it failed. */
 const explainedIn = (sql: Sql) => sql`
   case when case_result.statuses ~ '[fF]' then (
     select json_agg(json_build_array(f.test_case, case when ${isFromOutsideCode(sql, sql`f`)} then ${INCIDENT}::text else ${BY_ITSELF}::text end))

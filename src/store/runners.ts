@@ -1,4 +1,4 @@
-/** Runners: who asks for work, who is paused, and what waits for whom. */
+/** Runners: those that request work, paused ones, and the queue. */
 
 import type { Runner } from "../schema/runners.ts";
 import { type Sql, toJsonTime, toTextArray, type Tx } from "../database/connect.ts";
@@ -18,7 +18,7 @@ export const selectHasRunners = async (sql: Sql, projectId: string, executionId:
   return row!.isSo;
 };
 
-/** How many runners of the project have asked lately. */
+/** Counts runners of the project that have sent a request lately. */
 export const countRunners = async (sql: Sql, projectId: string): Promise<number> => {
   const [row] = await sql<{ seen: number }[]>`
     select count(*)::int as seen from runner
@@ -26,34 +26,34 @@ export const countRunners = async (sql: Sql, projectId: string): Promise<number>
   return row!.seen;
 };
 
-/** Notes that the runner has asked; answers how many of the project have lately. */
+/** Records a request of the runner; returns how many runners of the project have sent one lately. */
 export const upsertRunner = async (
   sql: Tx,
   projectId: string,
   { runner, labels, taskSlugs, probeSlugs }: Asker,
-  { free, held }: { free: number; held: number },
+  { free, held, stopping }: { free: number; held: number; stopping: boolean },
 ): Promise<number> => {
   const [row] = await sql<{ seen: number }[]>`
     with asked as (
-      insert into runner (project_id, name, labels, task_slugs, probe_slugs, free, held, seen_at)
+      insert into runner (project_id, name, labels, task_slugs, probe_slugs, free, held, stopped, seen_at)
       values (${projectId}, ${runner}, ${toTextArray(labels)}::text[],
-        ${taskSlugs === undefined ? null : toTextArray(taskSlugs)}::text[], ${toTextArray(probeSlugs)}::text[], ${free}, ${held}, now())
+        ${taskSlugs === undefined ? null : toTextArray(taskSlugs)}::text[], ${toTextArray(probeSlugs)}::text[], ${free}, ${held}, ${stopping}, now())
       on conflict (project_id, name) do update set labels = excluded.labels, task_slugs = excluded.task_slugs,
         probe_slugs = excluded.probe_slugs,
-        free = excluded.free, held = excluded.held, seen_at = excluded.seen_at)
+        free = excluded.free, held = excluded.held, stopped = excluded.stopped, seen_at = excluded.seen_at)
     select count(*)::int as seen from runner
     where project_id = ${projectId} and ${isSeen(sql, sql`runner`)}`;
   return row!.seen;
 };
 
-/** So many tasks in a row that it could not run pause a runner. */
+/** Number of consecutive tasks that a runner could not run after which it is paused. */
 const MAX_FAILURES = 3;
 
 const PAUSE_MINUTES = 10;
 
 /**
- * Of a lease that still has its runner: one more task that the runner could not run. A task that another runner could not run either says
- * nothing about a runner. Several in a row pause the runner for a while, unless no other one is there.
+ * Counts a task that the runner of this lease could not run. It does not count if another runner could not run the task either. After
+ * several in a row the runner is paused for a while, unless there is no other runner.
  */
 export const noteInfrastructureFailure = (sql: Tx, projectId: string, leaseId: string, message: string) => sql`
   with failed as (
@@ -84,14 +84,28 @@ export const updateRunnerPause = async (
       where project_id = ${projectId} and name = ${name}`
   ).count === 1;
 
+/** Returns the name, or NAME (2), NAME (3) … if other runners with the name are there. */
+export const selectFreeRunnerName = async (sql: Tx, projectId: string, name: string): Promise<string> => {
+  // Two that start at the same moment get different names.
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`runner names of ${projectId}`}, 0))`;
+  const rows = await sql<{ name: string }[]>`
+    select name from runner r where project_id = ${projectId} and starts_with(name, ${name})
+      and (${isSeen(sql, sql`r`)} or not r.stopped and r.registered_at > now() - interval '1 minute')`;
+  const taken = new Set(rows.map((row) => row.name));
+  for (let number = 1; ; number++) {
+    const free = number === 1 ? name : `${name} (${number})`;
+    if (!taken.has(free)) return free;
+  }
+};
+
 /**
- * A runner that has been started, and may have been repaired: it is paused no more, unless somebody has paused it. A new one is not seen
- * before it has asked for tasks.
+ * Registers the start of a runner. It may have been repaired, so an automatic pause ends; a pause by a person does not. A new runner is not
+ * listed before it asks for tasks.
  */
 export const registerRunnerStart = (sql: Tx, projectId: string, name: string, version: string | null) => sql`
-  insert into runner as r (project_id, name, labels, free, held, seen_at, version)
-  values (${projectId}, ${name}, '{}', 0, 0, now() - interval '1 hour', ${version})
-  on conflict (project_id, name) do update set failures = 0, version = excluded.version,
+  insert into runner as r (project_id, name, labels, free, held, seen_at, registered_at, version)
+  values (${projectId}, ${name}, '{}', 0, 0, now() - interval '1 hour', now(), ${version})
+  on conflict (project_id, name) do update set failures = 0, version = excluded.version, registered_at = now(), stopped = false,
     paused_at = case when r.paused_until is null then r.paused_at end, paused_until = null,
     pause_reason = case when r.paused_until is null then r.pause_reason end`;
 
@@ -101,16 +115,16 @@ export const deleteOldRunners = (sql: Sql, days: number) =>
 export type TeamRunner = Omit<Runner, "leases"> & {
   projectId: string;
   projectName: string;
-  /** It has asked for work lately. */
+  /** Whether it has requested work lately. */
   isThere: boolean;
-  /** What it has been handed and has not ended; of many the first ones. */
+  /** The leases that the runner holds; the first ones if there are many. */
   leases: (Runner["leases"][number] & { execution: { key: string | null; number: number; branch: string | null } })[];
   held: number;
 };
 
 const MAX_SHOWN_LEASES = 8;
 
-/** Of the team's projects, by project and name; one row more than `limit`. */
+/** Returns the runners of the team's projects, by project and name; one row more than `limit`. */
 export const selectTeamRunners = (
   sql: Sql,
   teamId: string,
@@ -142,14 +156,14 @@ export type Waiting = {
   labels: string[];
   waiting: number;
   since: string;
-  /** Of many the first ones, by name. */
+  /** The first names, in alphabetical order, if there are many. */
   taskSlugs: string[];
   tasks: number;
-  /** Of those that wait: no runner that is there has the labels and takes the task. */
+  /** Number of waiting tasks for which no present runner has the labels and accepts the task. */
   unserved: number;
 };
 
-/** What waits in the team's projects, by the labels that it asks of a runner, what waits longest first; at most `limit`. */
+/** Returns the queue of the team's projects by required labels, longest waiting first, at most `limit`. */
 export const selectTeamQueue = (sql: Sql, teamId: string, limit: number) => sql<Waiting[]>`
   with waiting as materialized (
     select l.project_id, p.name as project, l.labels, l.task_slug, count(*)::int as waiting, min(l.queued_at) as since
@@ -175,7 +189,7 @@ export const selectTeamQueue = (sql: Sql, teamId: string, limit: number) => sql<
   group by w.project_id, w.project, w.labels
   order by min(w.since), w.project_id, w.labels limit ${limit}`;
 
-/** By name; one row more than `limit`. */
+/** Returns runners by name; one row more than `limit`. */
 export const selectRunners = (sql: Sql, projectId: string, limit: number, after: string | undefined) => sql<Runner[]>`
   select r.name, to_json(r.labels) as labels, to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt", r.version, ${pauseOf(sql, sql`r`)} as paused, (
     select coalesce(json_agg(json_build_object(

@@ -1,11 +1,11 @@
-/** Executions by what people know of them: their key, commit, branch or pull request. */
+/** Finds executions by their key, commit, branch or pull request. */
 
 import { beginsWith, isCommit } from "./commits.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
 import { type ExecutionSummary, summariesOf } from "./execution_list.ts";
 
-/** So many of the newest executions are looked through for parts of names; whole names are found in all of them. */
-const LOOKED_THROUGH = 2_000;
+/** Maximum number of the newest executions that are searched for parts of names. Whole names are found in all executions. */
+const MAX_EXECUTIONS_SEARCHED = 2_000;
 
 const withoutSign = (q: string): string => q.replace(/^#(?=.)/, "");
 
@@ -34,7 +34,7 @@ export async function searchBuilds(sql: Sql, projectId: string, q: string, limit
     ),
     sql`(
       select id from (
-        select id, key, branch from execution where project_id = ${projectId} and not probe order by id desc limit ${LOOKED_THROUGH}) newest
+        select id, key, branch from execution where project_id = ${projectId} and not probe order by id desc limit ${MAX_EXECUTIONS_SEARCHED}) newest
       where position(lower(${q}) in lower(concat_ws(' ', key, branch))) > 0 order by id desc limit ${limit + 1})`,
   ];
   const all = ways.reduce((before, way) => sql`${before} union ${way}`);

@@ -5,7 +5,7 @@ import type { Sql, Tx } from "../database/connect.ts";
 import type { PlannedDeletionRow } from "../rules/retention.ts";
 import { isQuiet } from "./restored.ts";
 
-/** A session ends so many days after it was last seen, and so many after it began. */
+/** A session ends IDLE_DAYS after it was last seen, and SESSION_DAYS after it began. */
 const IDLE_DAYS = 14;
 export const SESSION_DAYS = 90;
 const SEEN_EVERY_MINUTES = 5;
@@ -17,15 +17,15 @@ type SessionOwner = {
   name: string;
   sessionId: string;
   teams: { teamId: string; teamName: string; role: Role }[];
-  /** When it was seen is to be written. */
+  /** Whether the time of the last visit must be updated. */
   isStale: boolean;
   /** The server was restored from a backup and is quiet. */
   isQuiet: boolean;
-  /** In the teams that he owns. */
+  /** Planned deletions in teams that the account owns. */
   plannedDeletions: PlannedDeletionRow[];
 };
 
-/** By the digest (hexadecimal) of the token; undefined where the session has ended. Teams by name. */
+/** Returns the owner of a session by the digest (hexadecimal) of its token; undefined if the session has ended. Teams by name. */
 export const selectSessionOwner = async (sql: Sql, digest: string): Promise<SessionOwner | undefined> => {
   const [owner] = await sql<SessionOwner[]>`
     select a.id as "accountId", a.email, a.name, s.id as "sessionId",
@@ -44,7 +44,7 @@ export const selectSessionOwner = async (sql: Sql, digest: string): Promise<Sess
   return owner;
 };
 
-/** Never in the way of one who ends it. */
+/** Skips a row that another transaction has locked to end the session. */
 export const updateSessionSeen = (sql: Sql, sessionId: string) => sql`
   update session set last_seen_at = now(), expires_at = least(
     created_at + ${SESSION_DAYS}::int * interval '1 day', now() + ${IDLE_DAYS}::int * interval '1 day')
@@ -65,13 +65,13 @@ export const insertSession = async (
   return id;
 };
 
-/** Those that have not ended, seen last first. */
+/** Returns the sessions that have not ended, last seen first. */
 export const selectSessions = (sql: Sql, accountId: string) => sql<Session[]>`
   select id, created_at as "createdAt", last_seen_at as "lastSeenAt", expires_at as "expiresAt",
     user_agent as "userAgent", address
   from session where account_id = ${accountId} and expires_at > now() order by last_seen_at desc, id desc`;
 
-/** In a transaction: whether the session has not ended, and it does not before the transaction does. */
+/** Whether the session has not ended; it does not end before the transaction. */
 export const lockSession = async (sql: Tx, accountId: string, id: string): Promise<boolean> =>
   (
     await sql`
@@ -88,7 +88,7 @@ export const deleteSessionByDigest = (sql: Sql, digest: string) =>
 export const deleteSessions = (sql: Sql, accountId: string, except: string | null) =>
   sql`delete from session where account_id = ${accountId} and id is distinct from ${except}::uuid`;
 
-/** Of an account, those seen last stay: nobody needs more. */
+/** Deletes all sessions of an account except the `keep` last seen. */
 export const deleteManySessions = (sql: Sql, accountId: string, keep: number) => sql`
   delete from session where account_id = ${accountId} and id in (
     select id from session where account_id = ${accountId} order by last_seen_at desc, id desc offset ${keep})`;

@@ -1,15 +1,15 @@
-/** Which shards of a run have come, where their latest uploads ran, and what is wrong with them. */
+/** Expressions about a run: shards that have arrived, machines of their latest uploads, and their problems. */
 
 import { MAX_RAN_ON } from "../rules/ran_on.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
 
-/** The numbers that uploads of a run have named, as a JSON array; empty for one that is not sharded. `run` is a test_run. */
+/** The numbers of shards that uploads of a run have named, as a JSON array; empty if it is not sharded. `run` is a test_run. */
 export const namedShards = (sql: Sql, run: Fragment): Fragment => sql`
   case when ${run}.shards = 1 then '[]'::json else (
     select coalesce(json_agg(distinct a.shard), '[]') from attempt a
     where a.project_id = ${run}.project_id and a.run_id = ${run}.id and a.shard > 0) end`;
 
-/** What is wrong with the latest uploads of a red run, as `Flaws` (rules/red_reason.ts); null for one that is not red. */
+/** Selects the problems of the latest uploads of a red run as `Flaws` (rules/red_reason.ts); null if the run is not red. */
 export const flaws = (sql: Sql, run: Fragment): Fragment => sql`
   case when ${run}.verdict = 'failed' then (
     select json_build_object('brokeOff', coalesce(bool_or(a.partial), false), 'standIns', count(a.exit_case),
@@ -23,7 +23,7 @@ export const flaws = (sql: Sql, run: Fragment): Fragment => sql`
       select message from case_detail where project_id = ${run}.project_id and run_id = ${run}.id
         and test_case = a.exit_case and attempt = a.number and a.exit_case is not null offset 0) d on true) end`;
 
-/** Where the latest uploads of a run ran, as a JSON array of `RanOn`; those of which nothing is known are left out. */
+/** The machines of the latest uploads of a run, as a JSON array of `RanOn`, without unknown ones. */
 export const ranOn = (sql: Sql, run: Fragment): Fragment => sql`(
   select coalesce(json_agg(json_build_object('shard', nullif(a.shard, 0), 'host', a.host, 'system', a.system,
     'image', a.image) order by a.shard), '[]')

@@ -1,6 +1,6 @@
-/** Links and badges for whoever has their address: looked up by the digest of their token. */
+/** Links and badges for anyone who has their address, which are looked up by the digest of their token. */
 
-import type { NewShare, Share, SharedPlace, ShareKind } from "../schema/shares.ts";
+import type { NewShare, Share, SharedTarget, ShareKind } from "../schema/shares.ts";
 import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 
 type NewShareRow = {
@@ -54,17 +54,17 @@ export const selectShare = async (sql: Sql, projectId: string, id: string): Prom
   return share;
 };
 
-/** False when somebody else has deleted it. */
+/** Returns false if it was deleted meanwhile. */
 export const deleteShare = async (sql: Tx, projectId: string, id: string): Promise<boolean> =>
   (await sql`delete from share where project_id = ${projectId} and id = ${id} returning id`).length === 1;
 
-/** By the digest (hexadecimal) of a token of one of these kinds; a token of another kind opens nothing. */
-export const selectSharedPlace = async (
+/** Returns the target of a token by its digest (hexadecimal), if it is of one of these kinds. */
+export const selectSharedTarget = async (
   sql: Sql,
   digest: string,
   kinds: readonly ShareKind[],
-): Promise<SharedPlace | undefined> => {
-  const [place] = await sql<SharedPlace[]>`
+): Promise<SharedTarget | undefined> => {
+  const [place] = await sql<SharedTarget[]>`
     select s.kind, s.project_id as "projectId", p.name as "projectName", p.default_branch as "defaultBranch",
       s.execution_id as "executionId", s.branch, s.shows
     from share s join project p on p.id = s.project_id

@@ -1,4 +1,4 @@
-/** How long test cases and tasks took on the default branch, and the results that took longer than usual. */
+/** Durations of test cases and tasks on the default branch, and results that took longer than usual. */
 
 import {
   type ComparedWithUsual,
@@ -23,7 +23,7 @@ type StoredDurations = {
   usualMs: number | null;
 };
 
-/** What is stored of how long test cases take on the default branch, by test_case.number. */
+/** Returns the stored durations of test cases on the default branch, by test_case.number. */
 export async function selectCaseDurations(
   sql: Sql,
   projectId: string,
@@ -75,7 +75,7 @@ export const selectUsualDurationsOfCases = (
     select usual_ms from case_duration where project_id = ${projectId} and test_case = n.number offset 0) d
   where d.usual_ms is not null`;
 
-/** In a transaction that holds `lockHealth`. */
+/** Stores durations of test cases, in a transaction that holds `lockHealth`. */
 export const upsertCaseDurations = (sql: Tx, projectId: string, rows: readonly [number, readonly number[]][]) => sql`
   insert into case_duration (project_id, test_case, passed_ms, usual_ms)
   select ${projectId}, test_case, passed_ms::int[], usual_ms
@@ -112,7 +112,7 @@ export async function selectSuspectTasks(
   return new Map(rows.map(({ slug, passed }) => [slug, passed]));
 }
 
-/** In a transaction that holds `lockHealth`. */
+/** Stores durations of tasks, in a transaction that holds `lockHealth`. */
 export const upsertTaskDurations = (sql: Tx, projectId: string, rows: readonly [string, readonly number[]][]) => sql`
   insert into task_duration (project_id, task_slug, passed_ms, usual_ms)
   select ${projectId}, task_slug, passed_ms::bigint[], usual_ms
@@ -138,7 +138,7 @@ type RecentDurations = {
   cases: Map<number, number[]>;
 };
 
-/** Earlier builds of a branch that are looked through for runs of a task. */
+/** Maximum number of earlier builds of a branch that are searched for runs of a task. */
 const MAX_BUILDS = 20;
 
 /** The last `MAX_RECENT` runs of a task on a branch before a build. */
@@ -233,7 +233,7 @@ export const selectSlowerTestsOfRun = (sql: Sql, projectId: string, runId: strin
 type ResultName = { runId: string; number: number };
 const nameOf = ({ runId, number }: ResultName): string => `${runId} ${number}`;
 
-/** Returns a function that returns what a result is compared with, if it took longer than usual. */
+/** Returns a function that returns the usual durations for a result, if it took longer. */
 export async function selectSlowerResults(
   sql: Sql,
   projectId: string,

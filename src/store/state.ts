@@ -1,4 +1,4 @@
-/** What the state of a branch is decided by: results of its tasks in its newest builds. */
+/** Reads the facts that the state of a branch is derived from: results of its tasks in its newest builds. */
 
 import { type BranchState, LOOKED_THROUGH, type TaskResult, toBranchState } from "../rules/branch_state.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
@@ -10,11 +10,11 @@ import { isTrustedBuild } from "./predicates.ts";
 export type Branch = {
   branch: string;
   isDefault: boolean;
-  /** Of the sample data, and not of the project's own executions. */
+  /** Whether this is sample data and not the project's own. */
   sample: boolean;
 };
 
-/** Sample data tells of a project only as long as there is nothing else. */
+/** Sample data counts only as long as the project has no other data. */
 export const selectBranch = async (
   sql: Sql,
   projectId: string,

@@ -1,24 +1,15 @@
 /** The dictionary of test cases. */
 
-import {
-  countOf,
-  createDigests,
-  createDigestTable,
-  digestAt,
-  type Digests,
-  toDigests,
-  toHexes,
-} from "../rules/digest_table.ts";
+import { countOf, createDigestTable, type Digests, toDigests, toHexes } from "../rules/digest_table.ts";
 import type { PlacedCase } from "../rules/identity.ts";
 import { FIRST_UNTRUSTED_NUMBER } from "../rules/untrusted.ts";
 import { toTestCaseId } from "../rules/test_case_id.ts";
 import { compose, type Given } from "../database/compose.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { takeLock } from "../database/locks.ts";
-import { caseIndexVersionOf, renewCaseIndexIf } from "./case_index_version.ts";
 import { agreesWithBuild, isInCatalogue, isTrustedBuild } from "./predicates.ts";
 
-/** `identity` is 32 hexadecimal digits; `ownerList` is what the ownership file gives it. */
+/** `identity` is 32 hexadecimal digits; `ownerList` is the list of owners by the ownership file. */
 export type NewTestCase = PlacedCase & { identity: string; ownerList: string | null };
 
 type State = {
@@ -26,8 +17,6 @@ type State = {
   last: number;
   /** Whether cases of the project are known by former places as well: two places of one report may then be one case. */
   hasAliases: boolean;
-  /** See `caseIndexVersionOf`. */
-  version: string;
 };
 
 type KnownTestCases = State & {
@@ -36,40 +25,23 @@ type KnownTestCases = State & {
 };
 
 /** Test cases of a project by their identities, as the database tells them. */
-export type Dictionary = State & { identities: Buffer | null; numbers: Buffer | null };
+type Dictionary = State & { identities: Buffer | null; numbers: Buffer | null };
 
-/** Looking up so many one by one costs more than reading the whole dictionary, if it is not much larger. */
+/** From this number of look-ups on, reading the whole dictionary is cheaper, unless it is MAX_DICTIONARY_RATIO times larger. */
 export const MANY = 5_000;
-const MUCH_LARGER = 4;
+const MAX_DICTIONARY_RATIO = 4;
 
-/** `dictionary`: of all cases of the project, where it has been read already. */
-export async function selectTestCaseNumbers(
-  sql: Sql,
-  projectId: string,
-  digests: Digests,
-  dictionary?: Dictionary,
-): Promise<KnownTestCases> {
-  if (dictionary) return find(dictionary, digests);
+export async function selectTestCaseNumbers(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
   const count = countOf(digests);
   if (count < MANY) return await lookUp(sql, projectId, digests);
-  const sample = await lookUp(sql, projectId, sampleOf(digests));
-  const isMostlyKnown = sample.numbers.filter((number) => number !== null).length > SAMPLE / 2;
-  const isWorthIt = isMostlyKnown && sample.last <= MUCH_LARGER * count;
-  return await (isWorthIt ? readDictionary : lookUp)(sql, projectId, digests);
-}
-
-const SAMPLE = 256;
-
-function sampleOf(digests: Digests): Digests {
-  const sample = createDigests(SAMPLE);
-  const step = Math.floor(countOf(digests) / SAMPLE);
-  for (let index = 0; index < SAMPLE; index++) digestAt(sample, index).set(digestAt(digests, index * step));
-  return sample;
+  const [nothing] = await LOOK_UP(sql, { project: projectId, identities: "{}" });
+  if (nothing!.last === 0) return find(nothing!, digests);
+  return await (nothing!.last <= MAX_DICTIONARY_RATIO * count ? readDictionary : lookUp)(sql, projectId, digests);
 }
 
 const LOOK_UP = compose<"project" | "identities", Dictionary>((sql, given) => {
   const wanted = sql`unnest(${given("identities")}::uuid[]) as wanted (identity)`;
-  // An identity has an index of its own; that of the projects would have all of them read while the table is unknown.
+  // An identity has an index of its own. Without statistics the planner might use that of the project and read all its cases.
   const isOwn = sql`(project_id = ${given("project")}) is true`;
   const known = sql`
     select identity, number from ${wanted} join test_case using (identity) where ${isOwn}
@@ -85,29 +57,24 @@ async function lookUp(sql: Sql, projectId: string, digests: Digests): Promise<Kn
   return find(dictionary!, digests);
 }
 
-const readDictionary = async (sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> =>
-  find(await selectDictionary(sql, projectId, allOf(sql, projectId)), digests);
+async function readDictionary(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
+  const [dictionary] = await sql<Dictionary[]>`${dictionaryOf(sql, projectId, allOf(sql, projectId))}`;
+  return find(dictionary!, digests);
+}
 
-/** All test cases of a project and their former places, or none. */
-const allOf = (sql: Sql, projectId: string, all = true): Fragment => sql`
-  select identity, number from test_case
-  where project_id = ${projectId} and ${isInCatalogue(sql, sql`test_case`)} and ${all}::boolean
+/** All test cases of a project and their former places. */
+const allOf = (sql: Sql, projectId: string): Fragment => sql`
+  select identity, number from test_case where project_id = ${projectId} and ${isInCatalogue(sql, sql`test_case`)}
   union all
-  select identity, number from test_case_alias where project_id = ${projectId} and ${all}::boolean`;
+  select identity, number from test_case_alias where project_id = ${projectId}`;
 
-/** One value instead of a row per case: at 100,000 cases the rows would cost more than the look-up. */
+/** Returns one value instead of a row per case: for 100,000 cases the rows would cost more than the look-up. */
 const dictionaryOf = (sql: Sql, projectId: Given, known: Fragment): Fragment => sql`
   select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
     (select coalesce(max(number), 0) from test_case
       where project_id = ${projectId} and ${isInCatalogue(sql, sql`test_case`)}) as last,
-    exists (select from test_case_alias where project_id = ${projectId}) as "hasAliases",
-    ${caseIndexVersionOf(sql, projectId)} as version
+    exists (select from test_case_alias where project_id = ${projectId}) as "hasAliases"
   from (${known}) known`;
-
-async function selectDictionary(sql: Sql, projectId: string, known: Fragment): Promise<Dictionary> {
-  const [row] = await sql<Dictionary[]>`${dictionaryOf(sql, projectId, known)}`;
-  return row!;
-}
 
 function find({ identities, numbers, ...state }: Dictionary, digests: Digests): KnownTestCases {
   const known = toDigests(identities ?? Buffer.alloc(0));
@@ -118,26 +85,6 @@ function find({ identities, numbers, ...state }: Dictionary, digests: Digests): 
     return place === -1 ? null : numbers!.readInt32BE(place * 4);
   });
   return { ...state, numbers: found };
-}
-
-/**
- * In a transaction of its own, on one connection: the whole dictionary, if a report of so many cases is worth it; else
- * undefined. `onSent` is called as soon as the database can go on by itself, whatever keeps the thread busy meanwhile.
- */
-export async function selectWholeDictionary(
-  sql: Tx,
-  projectId: string,
-  count: number,
-  onSent: () => void,
-): Promise<Dictionary | undefined> {
-  // Without any row first: the driver has to be told about a statement's parameters before it can send them.
-  const none = await selectDictionary(sql, projectId, allOf(sql, projectId, false));
-  if (none.last === 0) return none;
-  if (count < MANY || none.last > MUCH_LARGER * count) return undefined;
-  const whole = selectDictionary(sql, projectId, allOf(sql, projectId));
-  // The driver writes what is small at the end of a turn.
-  setImmediate(() => setImmediate(onSent));
-  return await whole;
 }
 
 /** The identities, as 32 hexadecimal digits, of the places where these cases are by now. */
@@ -152,21 +99,17 @@ export const selectIdentities = async (
   return new Map(rows.map(({ number, identity }) => [number, identity]));
 };
 
-/** In a transaction that holds the lock: former places that are cases of their own from now on. */
+/** Deletes former identities that become cases of their own, in a transaction that holds the lock. */
 export const deleteAliases = (sql: Tx, projectId: string, identities: readonly string[]) => sql`
-  with deleted as (
-    delete from test_case_alias
-    where project_id = ${projectId} and identity = any(${toTextArray(identities)}::uuid[]) returning number)
-  ${renewCaseIndexIf(sql, projectId, sql`exists (select from deleted)`)}`;
+  delete from test_case_alias where project_id = ${projectId} and identity = any(${toTextArray(identities)}::uuid[])`;
 
 /** Uploads that add cases to one project, or move them, take turns until they commit. */
 export const lockTestCases = (sql: Tx, projectId: string) => takeLock(sql, ["naming", projectId]);
 
 /**
- * In a transaction that holds the lock: adds the cases that are not there, and answers the numbers of all in their
- * order; `last` tells whether somebody has added any since the cases were looked up. Where there are many, half of them
- * go in beside the transaction, through `pool`, and stay even if it fails: they are as good as any that have no results.
- * `untrusted`: they are added apart from the catalogue.
+ * Adds missing cases, in a transaction that holds the lock, and returns the numbers of all in their order. `last` shows whether cases were
+ * added since the look-up. If there are many, half of them are inserted through `pool` outside of the transaction, and stay even if it
+ * fails, like other cases without results. `untrusted`: they are added apart from the catalogue.
  */
 export async function insertTestCases(
   sql: Tx,
@@ -181,7 +124,7 @@ export async function insertTestCases(
   const numbers = added === last ? [] : (await selectTestCaseNumbers(sql, projectId, digestsOf())).numbers;
   const isFresh = (index: number) => (numbers[index] ?? null) === null;
   const fresh = cases.filter((_, index) => isFresh(index));
-  // The lower half, which is seen before the transaction commits: the highest number must not be until all are there.
+  // The lower half is visible before the transaction commits. The highest number must not be visible until all are.
   const aside = fresh.length < MANY || pool === sql ? 0 : fresh.length >> 1;
   const copies = await Promise.allSettled([
     copyTestCases(pool, projectId, taskSlug, fresh.slice(0, aside), added + 1),
@@ -235,7 +178,7 @@ async function copyTestCases(
   await ended;
 }
 
-/** Which execution results are for, as far as it is known. */
+/** The execution that results belong to, as far as it is known. */
 export type ExecutionReference = {
   id: string | null;
   key: string | null;
@@ -267,7 +210,7 @@ const casesOfExecution = (
     ) b, unnest(b.test_cases) as number
   )`;
 
-/** The numbers of the test cases that the run of a task has, if there is such a run by now. */
+/** Returns the numbers of the test cases that the run of a task has, if there is such a run. */
 export const selectNumbersOfExecution = async (
   sql: Tx,
   projectId: string,
@@ -279,13 +222,10 @@ export const selectNumbersOfExecution = async (
   return rows.map(({ number }) => number);
 };
 
-/** Looking up so many one by one costs more than going through all cases of the project. */
-const MANY_NAMES = 1_000;
+/** From this number of look-ups on, scanning all cases of the project is cheaper. */
+const MIN_NAMES_TO_SCAN = 1_000;
 
-/**
- * In a transaction: the cases of a task that have the suite and the name of one of `cases`, unless the run of `execution`
- * has them.
- */
+/** Returns the cases of a task that have the suite and the name of one of `cases`, without those that the run of `execution` has. */
 export async function selectNamesakes(
   sql: Tx,
   projectId: string,
@@ -299,8 +239,8 @@ export async function selectNamesakes(
     ) as wanted (suite, name)) wanted`;
   const isWanted = sql`
     c.project_id = ${projectId} and ${isInCatalogue(sql, sql`c`)} and c.task_slug = ${taskSlug} and c.suite = wanted.suite and c.name = wanted.name`;
-  const isFew = cases.length < MANY_NAMES;
-  // After a first upload the planner does not know yet how many cases there are, and would go through all of them for each.
+  const isFew = cases.length < MIN_NAMES_TO_SCAN;
+  // After a first upload there are no statistics, and the planner would scan all cases for each one.
   if (!isFew) await sql`set local enable_nestloop = off`;
   const namesakes = await sql<KnownTestCase[]>`
   -- What the run has already is read once, each step from what the last one has found: as joins these would be left to the
@@ -344,7 +284,7 @@ export const selectTestCasesByIdentity = async (
   return new Map(rows.map(({ identity, ...one }) => [identity, one]));
 };
 
-/** In a transaction that holds the lock: further identities of known cases, unless they are taken. */
+/** Inserts further identities of known cases, unless they are taken, in a transaction that holds the lock. */
 export const insertAliases = (
   sql: Tx,
   projectId: string,
@@ -374,14 +314,6 @@ export const updateTestCasePlaces = (sql: Tx, projectId: string, places: readonl
     select c.project_id, c.identity, c.number from test_case c join moved using (number)
     where c.project_id = ${projectId}
     on conflict (identity) do update set number = excluded.number
-  ), renewed as (
-    ${renewCaseIndexIf(
-      sql,
-      projectId,
-      sql`exists (
-        select from moved join test_case c on c.project_id = ${projectId} and c.number = moved.number
-        join test_case_alias a on a.identity = c.identity)`,
-    )}
   )
   update test_case c set identity = moved.identity, suite = moved.suite, name = moved.name, file = moved.file,
     owner_list = moved.owner_list

@@ -1,4 +1,4 @@
-/** The catalogue: test cases with what is remembered of them, and their histories. */
+/** The catalogue: test cases with their records and histories. */
 
 import { blockOf, toStatus } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
@@ -16,7 +16,7 @@ export type TestCaseRow = TestCase & {
   number: number;
   /** The owner was set by hand. */
   isOwnerSet: boolean;
-  /** What the list is sorted by, as a text of full precision; null when it is sorted by nothing. */
+  /** The sort key as text of full precision; null if the list is not sorted by a key. */
   key: string | null;
 };
 
@@ -34,7 +34,7 @@ type TestCaseQuery = {
   after?: string[] | undefined;
 };
 
-/** Which of `case_health` a list is sorted by, greatest first; cases without it come last, in their own order. */
+/** The columns of `case_health` that a list is sorted by, greatest first; cases without a value come last, in their own order. */
 const SORT_COLUMNS = {
   flakeRate: { column: "flake_rate", type: "real", none: "h.flake_rate is null or h.flake_rate <= 0" },
   failures: { column: "failures", type: "int", none: "h.failures is null or h.failures <= 0" },
@@ -93,16 +93,16 @@ function toRow(flat: FlatRow): TestCaseRow {
   };
 }
 
-/** An owner of no more cases is where the list begins, whatever it is sorted by. */
-const FEW = 2_000;
+/** Maximum number of cases of an owner that are listed by reading them first, whatever the order is. */
+const MAX_FEW_CASES = 2_000;
 
 async function hasFew(sql: Sql, projectId: string, owner: string): Promise<boolean> {
   const [row] = await sql<{ few: boolean }[]>`
-    select count(*) <= ${FEW} as few from (${numbersOfOwner(sql, projectId, owner, FEW + 1)}) cases`;
+    select count(*) <= ${MAX_FEW_CASES} as few from (${numbersOfOwner(sql, projectId, owner, MAX_FEW_CASES + 1)}) cases`;
   return row!.few;
 }
 
-/** One row more than `limit`. */
+/** Returns one row more than `limit`. */
 export async function selectTestCases(sql: Sql, projectId: string, query: TestCaseQuery): Promise<TestCaseRow[]> {
   const { limit, sort, after, owner } = query;
   // Told how many there are, and not left to the planner: it keeps the plan that was right for other owners.
@@ -110,7 +110,7 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
     owner === undefined
       ? sql``
       : sort !== undefined && (await hasFew(sql, projectId, owner))
-        ? sql`and c.number = any(array(${numbersOfOwner(sql, projectId, owner, FEW + 1)}))`
+        ? sql`and c.number = any(array(${numbersOfOwner(sql, projectId, owner, MAX_FEW_CASES + 1)}))`
         : sql`and ${isOwnedBy(sql, projectId, sql`c`, [owner])}`;
   const tasks = query.tag?.length ? await selectTasksWithTags(sql, projectId, query.tag) : undefined;
   const [key, number] = [after?.[0] ?? "", Number(after?.[1] ?? 0)];
@@ -120,7 +120,7 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
   const rest = await select(null, null, after && key === "" ? number : 0, limit + 1 - keyed.length, sort);
   return [...keyed, ...rest];
 
-  /** Those with the key, behind (`beyond`, `number`); or by number, where `without` leaves out those with that key. */
+  /** Selects cases with the sort key after (`beyond`, `number`), or by number, without cases that have the key of `without`. */
   async function select(
     by: TestCaseSort | null,
     beyond: string | null,
@@ -132,7 +132,7 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
     const found = await sql<FlatRow[]>`
       select ${columns(sql)}, ${order ? sql`h.${sql(order.column)}::text` : sql`null`} as key
       ${
-        // Sorted by what is remembered, the index of that leads; otherwise that of the cases.
+        // If sorted by health, its index comes first; otherwise that of the cases.
         order
           ? sql`from case_health h join test_case c on c.project_id = h.project_id and c.number = h.test_case`
           : // Told twice where the page begins, so that whichever way they are joined both begin there.
@@ -182,16 +182,13 @@ export const selectTestCase = async (sql: Sql, projectId: string, id: string): P
 
 export type TestCaseName = { number: number; id: string; suite: string; name: string };
 
-/** What those of these test cases are called that are there. */
+/** Returns the names of those of the test cases that exist. */
 export const selectTestCaseNames = (sql: Sql, projectId: string, ids: readonly string[]) => sql<TestCaseName[]>`
   select number, id, suite, name from test_case
   where project_id = ${projectId} and ${isInCatalogue(sql, sql`test_case`)} and number = any(${toNumberArray(ids.map(numberOfTestCase))}::int[])
     and id = any(${toTextArray(ids)}::uuid[])`;
 
-/**
- * In a transaction: changes all of the test cases, or none where some of them are not there. `changed` counts those that
- * are different now.
- */
+/** Changes all of the test cases, or none if some of them do not exist. `changed` counts those that differ now. */
 export async function updateTestCases(
   sql: Tx,
   projectId: string,
@@ -251,7 +248,7 @@ export type HistoryQuery = {
 };
 
 export type HistoryPage = {
-  /** At most `limit`. */
+  /** At most `limit` rows. */
   rows: HistoryRow[];
   /** The run that the next page begins behind; undefined at the end. */
   last: string | undefined;
@@ -261,7 +258,7 @@ const LETTERS: Record<CaseStatus, string> = { passed: "pP", failed: "fF", skippe
 const FIRST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 const LAST_ID = "00000000-0000-0000-0000-000000000000";
 
-/** Newest run first. With a filter at most `lookedAt` results are looked at: the page need not be full to have a next one. */
+/** Returns results, newest run first. With a filter at most `lookedAt` results are read, so a page that is not full may have a next one. */
 export const selectHistory = async (
   sql: Sql,
   projectId: string,
@@ -272,7 +269,7 @@ export const selectHistory = async (
   const number = numberOfTestCase(id);
   const place = sql`b.project_id = ${projectId} and b.block = ${toStoredBlock(blockOf(number), isUntrustedCase(number))} and b.run_id < ${after}`;
   const isFiltered = status !== undefined || branch !== undefined;
-  // The last two ids: of the last result that is looked at, and of one more where there are any left.
+  // Returns the last two ids: that of the last result read, and one more if there are any left.
   const bound = isFiltered
     ? sql`(select array_agg(run_id) from (
         select b.run_id from case_result b where ${place} order by b.run_id desc offset ${lookedAt - 1} limit 2) ids)`

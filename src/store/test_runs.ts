@@ -39,8 +39,8 @@ const UUID_LENGTH = 36;
 const COMPLETED_AT = '"completedAt":"';
 
 /**
- * A row comparison is one range of the index; spelled out with "or" it would be a filter over all rows before. The page
- * comes as two texts: what is done for each row would cost more than the rest of the request.
+ * A row comparison is one range of the index; an equivalent condition with "or" would filter all earlier rows. The page is returned as two
+ * texts, because work for each row would cost more than the rest of the request.
  */
 const pageStatement = (filters: string) => `
   select r.elements, r.ids from api_key k cross join lateral (
@@ -60,8 +60,8 @@ const PAGE_OF_TASK = pageStatement(`and not untrusted and ${INDEXED_TASK} = $6`)
 const PAGE_OF_BOTH = pageStatement("and execution_id = $6 and task_slug = $7");
 
 /**
- * Newest first. The key is checked by the very statement that reads, so that revocation is exact at the price of one
- * round trip: undefined when it is not live.
+ * Returns runs, newest first. The statement that reads also checks the key, so that revocation is exact with one round trip: undefined if
+ * it is not live.
  */
 export async function selectTestRunPageWithKey(
   sql: Sql,
@@ -77,7 +77,7 @@ export async function selectTestRunPageWithKey(
   const { elements: all, ids } = row;
   if (all === null) return { elements: "", last: undefined };
   if (ids.length <= limit * UUID_LENGTH) return { elements: all, last: undefined };
-  // One run more than asked for tells that there are more; a text in JSON holds no line break, so this is the last one.
+  // One more run than requested shows that there are more. Texts in JSON contain no line break, so this separator is the last one.
   const elements = all.slice(0, all.lastIndexOf(BETWEEN));
   const time = elements.lastIndexOf(COMPLETED_AT) + COMPLETED_AT.length;
   const id = ids.slice((limit - 1) * UUID_LENGTH, limit * UUID_LENGTH);
@@ -90,12 +90,12 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   status: TaskStatus;
   attempt: number;
   shards: number;
-  /** Those that uploads have named; none for a run that is not sharded. */
+  /** Shards that uploads have named; empty if the run is not sharded. */
   namedShards: number[];
   flaky: number;
   /** Wall time. */
   durationMs: number;
-  /** Of all shards and attempts together. */
+  /** Sum over all shards and attempts. */
   machineTimeMs: number;
   /** When the tests of its first attempts began; null: unknown. */
   testsStartedAt: string | null;
@@ -105,18 +105,18 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   warnings: string[];
   /** Nearly everything failed. */
   outage: boolean;
-  /** It was so after an earlier attempt. */
+  /** Whether it was an outage after an earlier attempt. */
   wasOutage: boolean;
-  /** It comes from a fork, as its execution says. */
+  /** Whether it comes from a fork, like its execution. */
   untrusted: boolean;
   /** Whether its results are counted in the health of their test cases; null while it is not complete, and if it is untrusted. */
   healthApplied: boolean | null;
-  /** With what its wall time was compared, if it passed and took longer than usual. */
+  /** The usual durations, if it passed and took longer. */
   slower: Slower | null;
   /** Why it ended without a report, or without a whole one. */
   reason: string | null;
   flaws: Flaws | null;
-  /** Of a rerun: the test cases that failed in the build, and have no result here. */
+  /** Only for reruns: test cases that failed in the build and have no result here. */
   notRerun: number[];
   /** Tests of the baseline that did not run; null: all have run, or it is not complete, or there is no baseline. */
   absence: Absence | null;
@@ -148,7 +148,7 @@ export const selectTestRun = async (
   return run;
 };
 
-/** Of a task, whether anything has arrived for it or not. */
+/** Returns the id of the run of a task, whether anything was uploaded for it or not. */
 export const selectRunId = async (
   sql: Sql,
   projectId: string,
@@ -161,7 +161,7 @@ export const selectRunId = async (
   return run?.id;
 };
 
-/** A run of an execution, with what its execution needs to know of it. */
+/** A run with the fields that its execution depends on. */
 export type RunRow = Omit<TestRunDetailRow, "verdict"> & {
   verdict: Verdict | null;
   declared: boolean;
@@ -216,14 +216,9 @@ type RunWithAttempts = RunRow & {
 
 /**
  * All runs of the locked executions of these tasks, ordered by id; those of the tasks themselves come with their attempts.
- * `isLocked`: and are locked, because their health is counted without the lock of their execution.
+ * Those are locked, because their health is counted without the lock of their execution.
  */
-export const selectRuns = (
-  sql: Tx,
-  projectId: string,
-  tasks: readonly TaskKey[],
-  { isLocked }: { isLocked: boolean },
-) => {
+export const selectRuns = (sql: Tx, projectId: string, tasks: readonly TaskKey[]) => {
   const given = sql`unnest(
     ${toTextArray(tasks.map(({ executionId }) => executionId))}::uuid[],
     ${toTextArray(tasks.map(({ taskSlug }) => taskSlug))}::text[]) as asked (execution_id, task_slug)`;
@@ -239,7 +234,7 @@ export const selectRuns = (
       select r.* from (select distinct * from ${given}) asked cross join lateral (
         select * from test_run
         where project_id = ${projectId} and execution_id = asked.execution_id and task_slug = asked.task_slug
-        ${isLocked ? sql`for no key update` : sql`offset 0`}) r)
+        for no key update) r)
     select ${detailColumns(sql)}, declared, started_at as "startedAt", case when is_own then ${attempts} end as attempts
     from (
       select *, true as is_own from own
@@ -255,7 +250,7 @@ export const selectRuns = (
 export const updateOutage = (sql: Tx, projectId: string, { id, outage, wasOutage }: RunRow) => sql`
   update test_run set outage = ${outage}, was_outage = ${wasOutage} where project_id = ${projectId} and id = ${id}`;
 
-/** The execution has ended: what could still turn out to be an outage is counted from now on. */
+/** Releases the runs of an ended execution for counting, which could have become an outage until now. */
 export const releaseForCounting = (sql: Tx, projectId: string, executionId: string) => sql`
   update test_run set health_applied = false
   where project_id = ${projectId} and execution_id = ${executionId} and health_applied is null and completed_at is not null`;
@@ -267,11 +262,14 @@ export type Attempt = {
   exitCode: number | null;
   exitCase: number | null;
   warnings: string[];
+  /** What files took beyond their test cases: one case of each, and milliseconds. */
+  overheadCases: number[];
+  overheads: number[];
 } & RunAttempt &
   TimedAttempt &
   MachineNames;
 
-/** An upload as it is told of; the newest first. */
+/** An upload of a run; the newest first. */
 export type UploadRow = Pick<Attempt, "shard" | "number" | "format" | "partial" | "exitCode"> &
   MachineNames & { receivedAt: string };
 
@@ -283,12 +281,12 @@ export const selectUploadsOfRun = (sql: Sql, projectId: string, runId: string, l
 /** `rows`: attempts with their `runId`, see `toRows`. */
 export const insertAttempts = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into attempt (project_id, run_id, shard, number, digest, format, partial, exit_code, exit_case, passed, failed,
-    skipped, failed_cases, warnings, duration_ms, started_at, host, system, image, received_at)
+    skipped, failed_cases, warnings, duration_ms, started_at, host, system, image, overhead_cases, overheads, received_at)
   select ${projectId}, "runId", shard, number, decode(digest, 'hex'), format, partial, "exitCode", "exitCase", passed,
-    failed, skipped, "failedCases", warnings, "durationMs", "startedAt", host, system, image, now()
+    failed, skipped, "failedCases", warnings, "durationMs", "startedAt", host, system, image, nullif("overheadCases", '{}'), nullif(overheads, '{}'), now()
   from json_to_recordset(${rows}::text::json) as fresh ("runId" uuid, shard int, number int, digest text, format text,
     partial boolean, "exitCode" int, "exitCase" int, passed int, failed int, skipped int, "failedCases" int, warnings text[],
-    "durationMs" bigint, "startedAt" timestamptz, host text, system text, image text)`;
+    "durationMs" bigint, "startedAt" timestamptz, host text, system text, image text, "overheadCases" int[], overheads int[])`;
 
 export type TestRunChange = Pick<
   TestRunDetailRow,
@@ -358,7 +356,7 @@ export const updateTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
     -- Looked up, as in updateExecutions.
     and r.id = any(array(select id from json_to_recordset(${rows}::text::json) as c (id uuid)))`;
 
-/** How many test cases of each run passed on a retry, by the ids of the runs. */
+/** Counts test cases that passed on retry, by run id. */
 export const selectFlakyCounts = async (
   sql: Tx,
   projectId: string,

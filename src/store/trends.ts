@@ -13,11 +13,11 @@ export type TrendRow = Figures & {
   /** null: all tasks together. */
   taskSlug: string | null;
   sample: boolean;
-  /** Of the task, or of all, on all days together. */
+  /** Total over all days, of the task or of all tasks. */
   total: number;
 };
 
-const TASKS = 50;
+const MAX_TASKS = 50;
 
 type TrendQuery = {
   /** Days in UTC such as 2026-01-31; the first, and the one after the last. */
@@ -28,8 +28,8 @@ type TrendQuery = {
 };
 
 /**
- * A row for each day with runs, of all tasks together and of the 50 with the most runs; by task, most runs first, and
- * day. Sample data is never together with other. A rerun is no run of its own: it decides how the one that it repeats ended.
+ * Returns a row for each day with runs, for all tasks together and for the 50 with the most runs; by task, most runs first, and day. Sample
+ * data is never combined with other data. A rerun is no run of its own: it decides how the repeated one ended.
  */
 export const selectTrends = (sql: Sql, projectId: string, { from, to, branch, task_slug }: TrendQuery) => sql<
   TrendRow[]
@@ -74,5 +74,5 @@ export const selectTrends = (sql: Sql, projectId: string, { from, to, branch, ta
   )
   select to_char(day, 'YYYY-MM-DD') as day, sample, task_slug as "taskSlug", executions, runs, passed, failed,
     p50 as "p50Ms", p95 as "p95Ms", flaky, forgiven, "testFailures", "infrastructureFailures", total::int
-  from placed where case when task_slug is null then not sample else place <= ${TASKS}::int end
+  from placed where case when task_slug is null then not sample else place <= ${MAX_TASKS}::int end
   order by total desc, task_slug, sample, day`;

@@ -8,14 +8,14 @@ const ruleColumns = (sql: Sql): Fragment => sql`
   id, kind, issuer, repository_id as "repositoryId", owner_id as "ownerId", repository, to_json(events) as events,
   to_json(refs) as refs, issuer_keys as keys`;
 
-/** In the order in which they were added; there are at most MAX_TRUST_RULES. */
+/** Returns rules in the order of creation; there are at most MAX_TRUST_RULES. */
 export const selectTrustRules = (sql: Sql, projectId: string) => sql<ListedTrustRule[]>`
   select ${ruleColumns(sql)}, created_at as "createdAt", last_used_at as "lastUsedAt" from trust_rule
   where project_id = ${projectId} order by id`;
 
 /**
- * The project's rules for an issuer. `isRead`: any project has a rule for it without keys, so that the server reads those that
- * the issuer publishes.
+ * Returns the project's rules for an issuer. `isRead`: some project has a rule without keys for it, so the server reads the keys that the
+ * issuer publishes.
  */
 export const selectTrustRulesOfIssuer = async (
   sql: Sql,
@@ -42,7 +42,7 @@ export const insertTrustRule = (sql: Tx, projectId: string, id: string, rule: Ne
     ${toTextArray(rule.events)}::text[], ${toTextArray(rule.refs)}::text[],
     ${rule.keys === undefined ? null : toJson(sql, rule.keys)})`;
 
-/** In a transaction: returns whether the rule exists. It exists until the commit: its removal waits, and then finds its new keys. */
+/** Returns whether the rule exists, and locks it until the commit: its removal waits, and then finds its new keys. */
 export const lockTrustRule = async (sql: Tx, projectId: string, id: string): Promise<boolean> =>
   (await sql`select from trust_rule where project_id = ${projectId} and id = ${id} for key share`).length === 1;
 
@@ -53,7 +53,7 @@ export const updateTrustRuleUsed = (sql: Tx, projectId: string, id: string) => s
     where project_id = ${projectId} and id = ${id} and coalesce(last_used_at < now() - interval '5 minutes', true)
     for no key update skip locked)`;
 
-/** In a transaction; undefined when there is no such rule. */
+/** Deletes a rule; undefined if there is no such rule. */
 export const deleteTrustRule = async (sql: Tx, projectId: string, id: string): Promise<TrustRule | undefined> => {
   const [rule] = await sql<TrustRule[]>`
     delete from trust_rule where project_id = ${projectId} and id = ${id} returning ${ruleColumns(sql)}`;
@@ -72,8 +72,8 @@ type TokenUse = {
 };
 
 /**
- * In a transaction: marks a token as used. A token that was used before is used again only by the same attempt; then
- * `replaced` is the key that it was used for.
+ * Marks a token as used. A token that was used before is accepted again only for the same attempt; then `replaced` is the key that it was
+ * used for.
  */
 export const useCiToken = async (
   sql: Tx,
@@ -92,6 +92,6 @@ export const useCiToken = async (
   return used ? { isUsable: true, replaced: used.replaced } : { isUsable: false };
 };
 
-/** Deletes a page of tokens that have expired for an hour, because the clocks of servers differ; answers how many. */
+/** Deletes a page of tokens that expired an hour ago, because the clocks of servers differ; returns their number. */
 export const deleteExpiredCiTokens = (sql: Sql, limit: number): Promise<number> =>
   deletePortion(sql, "used_ci_token", sql`expires_at < now() - interval '1 hour'`, { limit });

@@ -5,15 +5,15 @@ import { type Sql, toJson } from "../database/connect.ts";
 import { isLiveKey } from "./keys.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
 
-const HOUR = 3_600_000;
+const HOUR_MS = 3_600_000;
 
 export type NewUpload = Omit<LoggedUpload, "keyLeading" | "times" | "lastAnsweredAt"> & {
-  /** Whose key it was sent with: the upload is told where it is still live. */
+  /** The key that the upload was sent with. An entry is stored only if the key is still live. */
   teamId: string;
   keyId: string;
 };
 
-/** Those whose key has been revoked meanwhile leave nothing. */
+/** Entries whose key has been revoked are not stored. */
 export const insertUploads = (sql: Sql, uploads: readonly NewUpload[]) => sql`
   insert into upload_log (project_id, id, outcome, status_code, message, warnings, parameters, bytes, user_agent,
     client_address, key_leading, request_id, execution_id, task_slug, answered_at, last_answered_at)
@@ -28,7 +28,7 @@ export const insertUploads = (sql: Sql, uploads: readonly NewUpload[]) => sql`
 
 export type Repetition = { projectId: string; id: string; times: number; lastAnsweredAt: string };
 
-/** Further requests that are told together with one that has been inserted. */
+/** Counts further requests like one that has been inserted. */
 export const addRepetitions = (sql: Sql, { projectId, id, times, lastAnsweredAt }: Repetition) => sql`
   update upload_log set times = times + ${times}, last_answered_at = greatest(last_answered_at, ${lastAnsweredAt}::timestamptz)
   where project_id = ${projectId} and id = ${id}`;
@@ -40,7 +40,7 @@ type UploadQuery = {
   after?: string[] | undefined;
 };
 
-/** Of the last `hours`, newest first, one row more than `limit`. */
+/** Returns uploads of the last `hours`, newest first, one row more than `limit`. */
 export const selectUploads = (sql: Sql, projectId: string, hours: number, { limit, outcome, after }: UploadQuery) =>
   sql<LoggedUpload[]>`
     select id, answered_at as "answeredAt", outcome, status_code as "statusCode", message, warnings, parameters, bytes,
@@ -48,7 +48,7 @@ export const selectUploads = (sql: Sql, projectId: string, hours: number, { limi
       request_id as "requestId", execution_id as "executionId", task_slug as "taskSlug", times,
       last_answered_at as "lastAnsweredAt"
     from upload_log
-    where project_id = ${projectId} and id >= ${firstIdAt(Date.now() - hours * HOUR)}
+    where project_id = ${projectId} and id >= ${firstIdAt(Date.now() - hours * HOUR_MS)}
       ${outcome === undefined ? sql`` : sql`and outcome = ${outcome}`}
       ${after === undefined ? sql`` : sql`and id < ${after[0]!}`}
     order by id desc limit ${limit + 1}`;
@@ -56,11 +56,11 @@ export const selectUploads = (sql: Sql, projectId: string, hours: number, { limi
 /** `text` is why it was refused, or the first of its warnings. */
 export type UploadTally = { outcome: UploadOutcome; text: string; number: number; lastAt: string };
 
-/** What is noted of the last `hours`, the same words together, the most frequent first. */
+/** Counts the uploads of the last `hours` by outcome and text, the most frequent first. */
 export const selectUploadTally = (sql: Sql, projectId: string, hours: number) => sql<UploadTally[]>`
   select outcome, coalesce(message, warnings->>0, '') as text, sum(times)::int as number,
     max(last_answered_at) as "lastAt"
-  from upload_log where project_id = ${projectId} and id >= ${firstIdAt(Date.now() - hours * HOUR)}
+  from upload_log where project_id = ${projectId} and id >= ${firstIdAt(Date.now() - hours * HOUR_MS)}
   group by 1, 2 order by number desc, "lastAt" desc`;
 
 /** Attempts that one request looks through: ids of backdated runs say nothing of when their reports arrived. */
@@ -91,9 +91,9 @@ export const selectTaken = async (
   return row!;
 };
 
-/** What is too old to be asked for, and of each project what is more than it may keep. */
+/** Deletes entries that are older than `hours`, and entries of a project beyond the newest `kept`. */
 export async function deleteOldUploads(sql: Sql, { hours, kept }: { hours: number; kept: number }): Promise<void> {
-  await sql`delete from upload_log where id < ${firstIdAt(Date.now() - hours * HOUR)}`;
+  await sql`delete from upload_log where id < ${firstIdAt(Date.now() - hours * HOUR_MS)}`;
   await sql`
     with full_project as (select project_id from upload_log group by project_id having count(*) > ${kept}::int)
     delete from upload_log u using full_project f, lateral (

@@ -1,11 +1,11 @@
-/** How long tasks usually take. */
+/** Usual durations of tasks. */
 
 import { type Sql, toTextArray } from "../database/connect.ts";
 import { indexedTask } from "./task_runs.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
 /** The number of completed runs of a task of which the median is taken. */
-const RUNS = 20;
+const MAX_RUNS = 20;
 
 /** The median wall time of the last passed runs of each task before the execution, in milliseconds; tasks without any are left out. */
 export async function selectUsualDurations(
@@ -21,7 +21,7 @@ export async function selectUsualDurations(
         select duration_ms, status, execution_id from test_run
         where project_id = ${projectId} and ${indexedTask(sql)} = t.slug and completed_at is not null
           and ${isTrustedBuild(sql, sql`test_run`)}
-        order by completed_at desc, id desc limit ${RUNS * 2}) r
+        order by completed_at desc, id desc limit ${MAX_RUNS * 2}) r
       where status = 'passed' and duration_ms > 0 and execution_id < ${executionId}) u
     where u.ms is not null`;
   return new Map(rows.map(({ slug, ms }) => [slug, ms]));

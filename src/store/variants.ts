@@ -11,7 +11,7 @@ import { isInCatalogue } from "./predicates.ts";
 /** A test, whatever the task. */
 export type TestName = { suite: string; name: string; file: string | null };
 
-/** A condition: `c`, a test case, has the name and file of `wanted`. Hashes are what the index of names has. */
+/** A condition: `c`, a test case, has the name and file of `wanted`. The index of names contains hashes. */
 const isNamed = (sql: Sql, wanted: { suite: Fragment; name: Fragment; file: Fragment }): Fragment => sql`
   hashtext(c.suite) = hashtext(${wanted.suite}) and hashtext(c.name) = hashtext(${wanted.name})
   and c.suite = ${wanted.suite} and c.name = ${wanted.name} and c.file is not distinct from ${wanted.file}`;
@@ -63,8 +63,8 @@ export type CaseVariant = Pick<TestCase, "taskSlug" | "health" | "lastStatus" | 
   failed: number;
 };
 
-/** So many results of each variant are counted, without skipped ones and outages. */
-const LAST_RESULTS = 50;
+/** Maximum number of recent results counted per variant, excluding skipped results and outages. */
+const MAX_RECENT_RESULTS = 50;
 
 /** The test in every variant of its task, itself included, ordered by name of the variant. */
 export async function selectCaseVariants(
@@ -85,11 +85,11 @@ export async function selectCaseVariants(
       select (count(*) filter (where lower(letter) = 'p'))::int as passed, (count(*) filter (where lower(letter) = 'f'))::int as failed
       from (
         select b.letter
-        from (${lastResults(sql, projectId, sql`c.number`, sql`true`, 2 * LAST_RESULTS)}) b
+        from (${lastResults(sql, projectId, sql`c.number`, sql`true`, 2 * MAX_RECENT_RESULTS)}) b
         where lower(b.letter) in ('p', 'f') and exists (
           select from test_run
           where project_id = ${projectId} and id = b.run_id and completed_at is not null and not outage offset 0)
-        order by b.run_id desc limit ${LAST_RESULTS}::int) last) r
+        order by b.run_id desc limit ${MAX_RECENT_RESULTS}::int) last) r
     where ${isInCatalogue(sql, sql`c`)}
     order by c.task_slug, c.number`;
   const { task } = readVariant(taskSlug);

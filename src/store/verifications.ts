@@ -66,7 +66,7 @@ export const selectVerifications = (
     ${after === undefined ? sql`` : sql`and v.id < ${after}`}
   order by v.id desc limit ${limit + 1}`;
 
-/** A test that an execution has added, and what its verification says. */
+/** A test that an execution has added, and the state of its verification. */
 export type NewTestRow = Pick<VerificationRow, "testCase" | "status" | "passed" | "failed" | "runs"> & {
   verificationId: string;
 };
@@ -78,9 +78,9 @@ export const newTestsOf = (sql: Sql, e: Fragment): Fragment => sql`(
   from ${verificationsWithCases(sql)}
   where v.project_id = ${e}.project_id and v.new_in_execution_id = ${e}.id)`;
 
-/** In a transaction: others that begin a verification in the project wait until the commit. Returns the number of those that run. */
+/** Locks verifications of the project until the commit, and returns the number of running ones. */
 export const countRunningVerifications = async (sql: Tx, projectId: string): Promise<number> => {
-  // In a statement of its own: the one that counts sees what was committed before it began.
+  // A separate statement, because the one that counts must see what was committed before it began.
   await takeLock(sql, ["verifications", projectId]);
   const [row] = await sql<{ count: number }[]>`
     select count(*)::int as count from verification
@@ -94,7 +94,7 @@ export const insertVerification = (
   verification: Pick<VerificationRow, "id" | "commit" | "runs" | "release" | "requestedBy"> & {
     testCaseId: string;
     accountId: string | null;
-    /** The execution that has added the test; null: somebody has begun the verification. */
+    /** The execution that added the test; null: a person started the verification. */
     newIn: string | null;
     now: Date;
   },
@@ -113,7 +113,7 @@ export type LockedVerification = Pick<
   projectId: string;
   teamId: string;
   accountId: string | null;
-  /** The execution that has added the test; null: somebody has begun the verification. */
+  /** The execution that added the test; null: a person started the verification. */
   newIn: string | null;
   testCaseId: string;
   taskSlug: string;
@@ -134,7 +134,7 @@ export const lockVerification = async (
   return row;
 };
 
-/** The one that is to be looked at next, locked; what another server has is left to it. */
+/** Returns and locks the next due verification, skipping those that another server has locked. */
 export const lockDueVerification = async (sql: Tx): Promise<LockedVerification | undefined> => {
   const [row] = await sql<LockedVerification[]>`
     select ${lockedColumns(sql)} from ${verificationsWithCases(sql)} join project p on p.id = v.project_id
@@ -157,11 +157,11 @@ export const tallyProbes = async (sql: Sql, projectId: string, verificationId: s
   return row!;
 };
 
-/** How soon it is looked at again, in seconds: while nothing runs, only a free runner changes anything. */
+/** Seconds until the next check. While nothing runs, only a free runner changes anything. */
 const BUSY_SECONDS = 1;
 const IDLE_SECONDS = 3;
 
-/** Stores what is known of it, and when it is looked at next: not again if it has ended. */
+/** Stores the state, and the time of the next check; none if it has ended. */
 export const updateVerification = (
   sql: Tx,
   { projectId, id }: Pick<LockedVerification, "projectId" | "id">,

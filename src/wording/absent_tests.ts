@@ -14,7 +14,7 @@ export const notRerunWords = (count: number): string =>
 type SomeTests = { count: number; testCases: readonly Parameters<typeof caseTitle>[0][] };
 export type NamedAbsence = Record<"missing" | "newlySkipped" | "notRerun", SomeTests>;
 
-/** What each kind of absent tests is called. */
+/** The words for each kind of absent tests. */
 const KINDS: [kind: keyof NamedAbsence, words: (count: number) => string][] = [
   ["notRerun", notRerunWords],
   ["missing", absentWords],

@@ -26,12 +26,14 @@ const WIDTHS: readonly (readonly [tenths: number, characters: string])[] = [
 ];
 const TENTHS = new Map(WIDTHS.flatMap(([tenths, characters]) => [...characters].map((one) => [one, tenths] as const)));
 /** Widths of other characters: of accented letters and the like, and of wide characters. */
-const OTHER = 75;
-const WIDE = 115;
+const OTHER_WIDTH = 75;
+const WIDE_WIDTH = 115;
 
 /** Returns the width of a text in pixels. */
 export const widthOf = (text: string): number =>
-  Math.ceil([...text].reduce((sum, one) => sum + (TENTHS.get(one) ?? (one < "\u1100" ? OTHER : WIDE)), 0) / 10);
+  Math.ceil(
+    [...text].reduce((sum, one) => sum + (TENTHS.get(one) ?? (one < "\u1100" ? OTHER_WIDTH : WIDE_WIDTH)), 0) / 10,
+  );
 
 const COLOURS: Record<BadgeTone, string> = { good: "#176f42", bad: "#b9252b", none: "#5f656d" };
 const LABEL = "#3a3d42";

@@ -47,13 +47,13 @@ export function executionOutcome(execution: ExecutionFigures): string {
   const known = reason === null ? "" : `; ${reason}`;
   if (outageFailures > 0) {
     const others = failed - outageFailures - newFailures - unclearFailures;
-    const told = [
+    const parts = [
       `an outage: ${counted(outageFailures, "failure")}`,
       newFailures > 0 && counted(newFailures, "new failure"),
       unclearFailures > 0 && counted(unclearFailures, "unclear failure"),
       others > 0 && counted(others, "known failure"),
     ];
-    return `${told.filter(Boolean).join(", ")}${known}`;
+    return `${parts.filter(Boolean).join(", ")}${known}`;
   }
   const others = failed - newFailures - unclearFailures;
   const more = others > 0 ? `, ${others} known` : "";
@@ -105,10 +105,10 @@ function failuresOf({ counts, baseline, defaultBranch }: Headline): HeadlineWord
   return ["Nothing new", ...since, known.length === 0 ? "" : `: ${known.join(", ")}`];
 }
 
-const NAMED_TASKS = 3;
+const MAX_NAMED_TASKS = 3;
 const namesOf = (tasks: readonly TaskFigures[]): string => {
-  const more = tasks.length - NAMED_TASKS;
-  const names = tasks.slice(0, NAMED_TASKS).map(({ slug }) => slug);
+  const more = tasks.length - MAX_NAMED_TASKS;
+  const names = tasks.slice(0, MAX_NAMED_TASKS).map(({ slug }) => slug);
   return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 };
 

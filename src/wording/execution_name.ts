@@ -8,7 +8,7 @@ type Named = Numbered & Line;
 export const lineName = ({ branch, baseBranch = null }: Line): string | null =>
   branch ?? (baseBranch === null ? null : `merge queue of ${baseBranch}`);
 
-/** For a place that shows the branch beside it: `#412` where the CI system numbers its builds, else the key, else our number. */
+/** Names an execution where its branch is shown beside it: `#412` if the CI system numbers its builds, else the key, else our number. */
 export function executionNumber({ key, number }: Numbered): string {
   if (key === null) return `#${number}`;
   const ofCi = /^(?:sample )?(\d+)$/.exec(key)?.[1];

@@ -25,7 +25,7 @@ export function failureReason(judged: Judged, defaultBranch = "the default branc
     return `Quarantined: its failures do not count${ruleName === null ? "" : `. It also ${lowered(matchesRule(ruleName))}`}`;
   if (ruleName !== null) return matchesRule(ruleName);
   if (blame !== "unclear") return `${explanationOf(blame, evidence, change, defaultBranch)}: ${oddsOf(change)}`;
-  // As if the odds were clear.
+  // The explanation as if the odds were clear.
   const other = shares && shares.inherited > shares.flaky ? "inherited" : "flaky";
   const explained = change >= 0.5 ? "new" : explainedBlame(other, { ...evidence, onlyIn: null }, change);
   return `${explanationOf(explained, evidence, change, defaultBranch)}: ${oddsOf(change)}; a rerun tells`;

@@ -1,10 +1,10 @@
-/** How often a test fails by itself, in words: counts first. */
+/** Words for how often a test fails without a cause in the code: counts first. */
 
 import { counted, toCount } from "./numbers.ts";
 
 export type FlakeCounts = { flakeFailures: number; flakeResults: number };
 
-/** With fewer results a percentage would say more than is known. */
+/** Minimum number of results for a percentage. */
 const MIN_RESULTS = 20;
 
 /** Returns "3 of 25". */

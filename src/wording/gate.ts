@@ -20,7 +20,7 @@ const FAILURES: Record<Blame, (count: number) => string> = {
   incident: (count) => `${counted(count, "failure")} in an incident; rerun the tests when it is over`,
 };
 
-/** What is known about a task besides its gate. */
+/** Facts about a task besides its gate. */
 export type GatedTaskText = {
   slug: string;
   shards: number;
@@ -58,7 +58,7 @@ function reasonText(reason: GateReason, { shards, missingShards, reason: known }
 
 const MAX_REASONS = 20;
 
-/** At most 20 reasons. */
+/** Returns at most 20 reasons. */
 function toReasons(gates: readonly TaskGate[], texts: readonly GatedTaskText[], first: readonly string[]): string[] {
   const bySlug = new Map(texts.map((text) => [text.slug, text]));
   const all = [

@@ -42,9 +42,9 @@ const WORDS: Record<string, string> = { passed: "passed", failed: "failed", time
 
 /** The counts that are mentioned: failures first, and no zeros. */
 function resultWords({ passed = 0, failed = 0, skipped = 0, flaky = 0, outage, ...blames }: Counts): string {
-  const told = [...(outage ? ["an outage"] : []), blameCountWords(blames)].filter(Boolean).join(", ");
+  const details = [...(outage ? ["an outage"] : []), blameCountWords(blames)].filter(Boolean).join(", ");
   const parts: [number, string][] = [
-    [failed, told === "" ? "failed" : `failed (${told})`],
+    [failed, details === "" ? "failed" : `failed (${details})`],
     [passed, "passed"],
     [skipped, "skipped"],
     [flaky, "flaky"],
@@ -72,8 +72,8 @@ const lineOf = (failure: FailureSummary): string => {
     ...(knownBug === null ? [] : [knownBugMention(knownBug)]),
     ...owners.slice(0, MAX_OWNERS),
   ];
-  const told = about.length === 0 ? title : `${title} (${about.join(", ")})`;
-  return reason === "" ? told : `${told}: ${reason}`;
+  const text = about.length === 0 ? title : `${title} (${about.join(", ")})`;
+  return reason === "" ? text : `${text}: ${reason}`;
 };
 
 /** Nobody knows what an unclear failure comes from, so it is named with what speaks for and against it. */
@@ -94,13 +94,13 @@ const originFacts = ({ execution }: EventData): Record<string, string | null | u
 type Words = Pick<Notification, "tone" | "title" | "text"> & Partial<Notification>;
 
 /** `publicUrl` is without a slash at the end. */
-export function toNotice(told: EventContext, publicUrl: string): Notification {
-  const { type, project, data, occurredAt, failures } = told;
+export function toNotice(context: EventContext, publicUrl: string): Notification {
+  const { type, project, data, occurredAt, failures } = context;
   const { execution } = data;
   const knownBugs = project
-    ? told.knownBugs.map((bug) => ({ ...bug, url: bugReportUrl(publicUrl, project.id, bug.id) }))
+    ? context.knownBugs.map((bug) => ({ ...bug, url: bugReportUrl(publicUrl, project.id, bug.id) }))
     : [];
-  const words = toWords(told, publicUrl);
+  const words = toWords(context, publicUrl);
   const branch = execution?.branch ?? data.bugReport?.branch ?? null;
   const onProject = project && { id: project.id, name: project.name, url: projectUrl(publicUrl, project.id) };
   return {
@@ -117,7 +117,7 @@ export function toNotice(told: EventContext, publicUrl: string): Notification {
     branch,
     commit: execution?.commit ?? data.bugReport?.commit ?? null,
     pullRequest: execution?.pullRequest ?? null,
-    topic: `${project?.id ?? told.teamId} ${branch ?? branchOf(told)}`,
+    topic: `${project?.id ?? context.teamId} ${branch ?? branchOf(context)}`,
     state: null,
     data: {
       ...(onProject ? { project: onProject } : {}),
@@ -141,15 +141,15 @@ export function toNotice(told: EventContext, publicUrl: string): Notification {
 }
 
 /** Returns the notification of an event. */
-function toWords(told: EventContext, publicUrl: string): Words {
-  const { type, teamId, project, data } = told;
+function toWords(context: EventContext, publicUrl: string): Words {
+  const { type, teamId, project, data } = context;
   const { execution, testRun, bugReport, testCase, integration } = data;
-  if (testRun && execution) return ofTestRun(told, testRun);
-  if (bugReport && project) return ofBugReport(told, bugReport, bugReportUrl(publicUrl, project.id, bugReport.id));
-  if (testCase && project) return ofTestCase(told, testCase, testCaseUrl(publicUrl, project.id, testCase.id));
-  if (type === "task.missed") return ofMissedTask(told);
+  if (testRun && execution) return ofTestRun(context, testRun);
+  if (bugReport && project) return ofBugReport(context, bugReport, bugReportUrl(publicUrl, project.id, bugReport.id));
+  if (testCase && project) return ofTestCase(context, testCase, testCaseUrl(publicUrl, project.id, testCase.id));
+  if (type === "task.missed") return ofMissedTask(context);
   if (integration) return ofIntegration(teamId, integration, teamSettingsUrl(publicUrl, teamId));
-  return ofExecution(told);
+  return ofExecution(context);
 }
 
 type About<Name extends keyof EventData> = NonNullable<EventData[Name]>;
@@ -158,27 +158,27 @@ const branchOf = ({ data: { execution }, project }: EventContext): string =>
   (execution && lineName(execution)) ?? project?.defaultBranch ?? "";
 const projectName = ({ project }: EventContext) => project?.name ?? "";
 
-function ofTestRun(told: EventContext, testRun: About<"testRun">): Words {
+function ofTestRun(context: EventContext, testRun: About<"testRun">): Words {
   const isGood = testRun.verdict === "passed";
   return {
     tone: isGood ? "good" : "bad",
-    title: `${projectName(told)}: ${testRun.taskSlug} ${isGood ? "passed" : "failed"} on ${branchOf(told)}`,
+    title: `${projectName(context)}: ${testRun.taskSlug} ${isGood ? "passed" : "failed"} on ${branchOf(context)}`,
     text: withReason(testRun),
-    topic: `${told.project?.id} ${branchOf(told)} ${testRun.taskSlug}`,
-    lines: told.failures.map(lineOf),
+    topic: `${context.project?.id} ${branchOf(context)} ${testRun.taskSlug}`,
+    lines: context.failures.map(lineOf),
     state: isGood ? "success" : "failure",
   };
 }
 
 const HAPPENED: Record<string, string> = { "bug_report.opened": "opened", "bug_report.regressed": "is back" };
 
-function ofCulprit(told: EventContext, culprit: About<"culprit">, url: string): Words {
-  const { bugReport } = told.data;
+function ofCulprit(context: EventContext, culprit: About<"culprit">, url: string): Words {
+  const { bugReport } = context.data;
   const { commit, author, subject, files, summary } = culprit;
   const named = `${commit.slice(0, 10)} by ${author} broke it`;
   return {
     tone: "bad",
-    title: `${projectName(told)}: ${named}: bug #${bugReport?.number}: ${bugReport?.title}`,
+    title: `${projectName(context)}: ${named}: bug #${bugReport?.number}: ${bugReport?.title}`,
     subject: `${named}: ${bugReport?.title}`,
     text: `${subject}. ${summary}`,
     facts: factsOf({
@@ -190,16 +190,16 @@ function ofCulprit(told: EventContext, culprit: About<"culprit">, url: string): 
     }),
     url,
     commit,
-    topic: `${told.project?.id} bug ${bugReport?.number}`,
+    topic: `${context.project?.id} bug ${bugReport?.number}`,
   };
 }
 
-function ofBugReport(told: EventContext, bug: About<"bugReport">, url: string): Words {
-  if (told.data.culprit) return ofCulprit(told, told.data.culprit, url);
-  const happened = HAPPENED[told.type] ?? "resolved";
+function ofBugReport(context: EventContext, bug: About<"bugReport">, url: string): Words {
+  if (context.data.culprit) return ofCulprit(context, context.data.culprit, url);
+  const happened = HAPPENED[context.type] ?? "resolved";
   return {
     tone: happened === "resolved" ? "good" : "bad",
-    title: `${projectName(told)}: bug #${bug.number} ${happened}: ${bug.title}`,
+    title: `${projectName(context)}: bug #${bug.number} ${happened}: ${bug.title}`,
     subject: bug.title,
     text: `${bug.severity}, ${counted(bug.occurrences, "occurrence")}`,
     facts: factsOf({
@@ -210,9 +210,9 @@ function ofBugReport(told: EventContext, bug: About<"bugReport">, url: string): 
       Assignee: bug.assignee,
       Owners: bug.owners?.join(", "),
     }),
-    lines: told.failures.map(lineOf),
+    lines: context.failures.map(lineOf),
     url,
-    topic: `${told.project?.id} bug ${bug.number}`,
+    topic: `${context.project?.id} bug ${bug.number}`,
   };
 }
 
@@ -223,40 +223,40 @@ const VERIFIED_WORDS: Record<About<"verification">["status"], string> = {
   inconclusive: "Cannot verify",
 };
 
-function ofVerification(told: EventContext, verification: About<"verification">): Partial<Words> {
-  const { testCase } = told.data;
+function ofVerification(context: EventContext, verification: About<"verification">): Partial<Words> {
+  const { testCase } = context.data;
   const { status, statement, released, commit } = verification;
   const subject = `${VERIFIED_WORDS[status]}: ${testCase ? caseTitle(testCase) : ""}`;
   return {
     tone: status === "passed" ? "good" : "bad",
-    title: `${projectName(told)}: ${subject[0]!.toLowerCase()}${subject.slice(1)}`,
+    title: `${projectName(context)}: ${subject[0]!.toLowerCase()}${subject.slice(1)}`,
     subject,
     text: `${statement}${released ? ". Its quarantine has ended" : ""}`,
     commit,
   };
 }
 
-function ofTestCase(told: EventContext, testCase: About<"testCase">, url: string): Words {
-  const isFlaky = told.type === "test_case.became_flaky";
+function ofTestCase(context: EventContext, testCase: About<"testCase">, url: string): Words {
+  const isFlaky = context.type === "test_case.became_flaky";
   const name = caseTitle(testCase);
   const { taskSlug, file, owner, owners = owner === null ? [] : [owner] } = testCase;
   return {
     tone: isFlaky ? "bad" : "good",
-    title: `${projectName(told)}: ${isFlaky ? "flaky test" : "no longer flaky"}: ${name}`,
+    title: `${projectName(context)}: ${isFlaky ? "flaky test" : "no longer flaky"}: ${name}`,
     subject: `${isFlaky ? "Flaky test" : "No longer flaky"}: ${name}`,
     text: `It ${flakeWords(testCase)} by itself`,
-    facts: factsOf({ Task: taskSlug, File: file, Owner: owners.join(", "), ...originFacts(told.data) }),
+    facts: factsOf({ Task: taskSlug, File: file, Owner: owners.join(", "), ...originFacts(context.data) }),
     url,
-    topic: `${told.project?.id} test ${testCase.id}`,
-    ...(told.data.verification ? ofVerification(told, told.data.verification) : {}),
+    topic: `${context.project?.id} test ${testCase.id}`,
+    ...(context.data.verification ? ofVerification(context, context.data.verification) : {}),
   };
 }
 
-const ofMissedTask = (told: EventContext): Words => ({
+const ofMissedTask = (context: EventContext): Words => ({
   tone: "bad",
-  title: `${projectName(told)}: ${told.data.taskSlug} did not report`,
-  text: `Expected by a schedule: ${told.data.reason ?? "no report arrived in time"}`,
-  topic: `${told.project?.id} ${branchOf(told)} missed ${told.data.taskSlug}`,
+  title: `${projectName(context)}: ${context.data.taskSlug} did not report`,
+  text: `Expected by a schedule: ${context.data.reason ?? "no report arrived in time"}`,
+  topic: `${context.project?.id} ${branchOf(context)} missed ${context.data.taskSlug}`,
 });
 
 const ofIntegration = (teamId: string, { id, kind, name, reason }: About<"integration">, url: string): Words => ({
@@ -268,13 +268,13 @@ const ofIntegration = (teamId: string, { id, kind, name, reason }: About<"integr
   topic: `${teamId} integration ${id}`,
 });
 
-function ofExecution(told: EventContext): Words {
-  const { type, data, failures } = told;
+function ofExecution(context: EventContext): Words {
+  const { type, data, failures } = context;
   const status = data.execution?.status ?? "passed";
   const became = type === "execution.recovered" ? toRecovery(data) : (WORDS[status] ?? status);
   return {
     tone: status === "passed" ? "good" : "bad",
-    title: `${projectName(told)}: ${branchOf(told)} ${became}`,
+    title: `${projectName(context)}: ${branchOf(context)} ${became}`,
     text: withReason(data.execution ?? {}),
     facts: factsOf({ ...originFacts(data), Tasks: redTasks(data), Owners: ownersIn(failures) }),
     lines: failures.map(lineOf),

@@ -2,7 +2,7 @@
 
 import { type FlakeCounts, flakeWords } from "./flake_rate.ts";
 
-/** What the letters of `case_health.flaky_signs` say. */
+/** The meanings of the letters of `case_health.flaky_signs`. */
 const SIGNS: Record<string, string> = {
   r: "passed on retry",
   c: "passed again on the same commit",

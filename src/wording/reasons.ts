@@ -97,13 +97,13 @@ export function taskLine(task: Omit<TaskEnd, "slug">): string | null {
 export function executionReason(status: ExecutionStatus, tasks: readonly TaskEnd[]): string | null {
   if (status !== "failed" && status !== "timed_out") return null;
   if (tasks.length === 0) return status === "timed_out" ? "Timed out: no reports" : "Failed without results";
-  const told = tasks.flatMap((task) => {
+  const named = tasks.flatMap((task) => {
     const reason = taskReason(task);
     return reason === null ? [] : [`${clip(task.slug, MAX_SLUG)}: ${reason}`];
   });
-  if (told.length === 0) return null;
+  if (named.length === 0) return null;
   const is = (wanted: TaskStatus) => tasks.some((task) => task.status === wanted);
   const kind = is("timed_out") ? "Timed out" : is("incomplete") ? "Incomplete" : "Failed";
-  const more = told.length - MAX_TASKS;
-  return `${kind}: ${told.slice(0, MAX_TASKS).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  const more = named.length - MAX_TASKS;
+  return `${kind}: ${named.slice(0, MAX_TASKS).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }

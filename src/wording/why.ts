@@ -66,9 +66,7 @@ export const sinceWords = (at: string | null): string => `since ${at === null ? 
 /** Returns "bug 17". */
 export const bugWords = (number: number): string => `bug ${number}`;
 
-/**
- * Returns what is known of a cause: "3 tests", "new", "owner ada", "since 4 Nov", "bug 17". A known bug is named by `bugLines`.
- */
+/** Returns facts about a cause: "3 tests", "new", "owner ada", "since 4 Nov", "bug 17". `bugLines` names a known bug. */
 export function causeFacts({ failed, failures, bugReport }: Cause, executionId: string): string[] {
   const [first] = failures;
   const since = first?.since ?? null;

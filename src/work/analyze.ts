@@ -1,11 +1,11 @@
-/** Has PostgreSQL look at tables that have outgrown what it knows of them, before it plans by that. */
+/** Lets PostgreSQL analyse tables that have outgrown their statistics, before it plans with them. */
 
 import type { Log } from "../log.ts";
 import type { Database } from "../database/connect.ts";
 import { analyzeTable, selectOutgrownTables } from "../database/statistics.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
 
-/** How many tables were looked at. */
+/** Returns the number of analysed tables. */
 export async function analyzeOutgrown(
   { pool }: Pick<Database, "pool">,
   goOn: GoOn = always,

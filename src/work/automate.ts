@@ -1,4 +1,4 @@
-/** Looks at what has happened and at what time it is, and does what automations say; any number of servers may. */
+/** Runs automations for events and schedules; several servers may do so at once. */
 
 import { factsOf, reasonOf, runForEvent, runForSchedule } from "../operations/automation/automations.ts";
 import type { Log } from "../log.ts";
@@ -14,13 +14,13 @@ import {
 import { type Database, isUnavailable, isTimeout, savepoint, type Tx } from "../database/connect.ts";
 import { deleteRetryBackoff, postponeRetry } from "../database/retry_backoff.ts";
 import { always, type GoOn, type Item, MAX_STALLS, standardLog, takeAll } from "./loop.ts";
-import { type EventRow, lockDueEvent, markEventDone, putEventOff } from "../store/events.ts";
+import { type EventRow, lockDueEvent, markEventDone, postponeEvent } from "../store/events.ts";
 
 type Servers = Pick<Database, "pool" | "begin">;
 
 /**
- * How many events there were. Each is handled in one transaction with everything that it causes, and each of its
- * automations stands for itself: one that fails leaves a failed run, and the others have done what they say.
+ * Handles events and returns their number. Each is handled in one transaction with everything that it causes, and its automations are
+ * independent: one that fails leaves a failed run, and the effects of the others stay.
  */
 export async function handleEvents(
   { pool, begin }: Servers,
@@ -39,7 +39,7 @@ export async function handleEvents(
           if (!event) return false;
           const about = { eventId: event.id, type: event.type, teamId: event.teamId };
           take({ loop: "event", id: event.id, about, event });
-          // What makes no sense to any automation is the event's fault, and not theirs.
+          // An event that cannot be read is a failure of the event, not of the automations.
           factsOf(event);
           const late = await runAll(sql, event, about);
           const state = late.length > 0 ? await postponeRetry(sql, "event", event.id, true) : undefined;
@@ -50,7 +50,7 @@ export async function handleEvents(
         });
       },
       async postpone({ event }, isStall) {
-        const tries = isStall ? undefined : await putEventOff(pool, event);
+        const tries = isStall ? undefined : await postponeEvent(pool, event);
         return tries === undefined ? undefined : { tries, stalls: 0 };
       },
       giveUp: ({ event }, isStall) =>
@@ -64,7 +64,7 @@ export async function handleEvents(
     goOn,
   );
 
-  /** Those that the database had no time for: what the others did stands, and the event comes again for these. */
+  /** Returns automations that timed out. The runs of others are kept, and the event is handled again for these. */
   async function runAll(sql: Tx, event: EventRow, about: object): Promise<AutomationRow[]> {
     const late: AutomationRow[] = [];
     for (const automation of await selectAutomationsFor(sql, event)) {
@@ -83,7 +83,7 @@ export async function handleEvents(
     return late;
   }
 
-  /** At most once, as every run for an event. */
+  /** Records a failure at most once, like every run for an event. */
   async function noteFailure(sql: Tx, event: EventRow, { id }: AutomationRow, isStall: boolean): Promise<void> {
     const { teamId, projectId, type } = event;
     const about = { cause: "event" as const, eventId: event.id, eventType: type, projectId };
@@ -99,8 +99,8 @@ export async function handleEvents(
 }
 
 /**
- * How many schedules were due. What was missed while no server ran is made up for once, not as often as it was missed;
- * what fails in us is a failed run, and the next time is planned.
+ * Runs due schedules and returns their number. Runs that were missed while no server ran are made up for once; an internal error is stored
+ * as a failed run, and the next time is planned.
  */
 export async function runSchedules(
   { pool, begin }: Servers,

@@ -1,4 +1,4 @@
-/** Counts what complete runs tell of the health of test cases. */
+/** Counts the results of complete runs in the health of their test cases. */
 
 import type { Log } from "../log.ts";
 import { countSome } from "../operations/health/case_health.ts";
@@ -7,7 +7,7 @@ import { selectProjectsWithPendingHealth } from "../store/pending_health.ts";
 import type { Database } from "../database/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
 
-/** As long as `goOn` allows: after a flood of uploads this takes its time. A run that fails keeps no other waiting. */
+/** Runs while `goOn` allows, because a burst of uploads takes time. A run that fails does not delay the others. */
 export async function countAll(
   { pool, begin }: Pick<Database, "pool" | "begin">,
   goOn: GoOn = always,

@@ -1,4 +1,4 @@
-/** Delivers what is due: to many integrations at a time, to each one thing after the other. */
+/** Sends due deliveries: to many integrations at once, to each one after the other. */
 
 import { attemptDelivery, type DeliveryOptions } from "../operations/automation/deliveries.ts";
 import type { Log } from "../log.ts";
@@ -42,7 +42,7 @@ export function createDeliverer(
       );
     } catch (error) {
       log.warn("Cannot deliver to an integration; the others continue", { integrationId: claim.id, error });
-      // The same again would fail the same way at once: the claim ends by itself.
+      // An immediate retry would fail in the same way: the claim expires by itself.
       return;
     } finally {
       clearInterval(extending);
@@ -50,7 +50,7 @@ export function createDeliverer(
     await releaseIntegration(pool, claim).catch(() => {});
   }
 
-  /** What cannot be noted is put off by itself, and the integration when it is not known what it is about. */
+  /** An internal error postpones only the delivery, or the integration if it occurs before the delivery is known. */
   async function deliverNext(
     claim: IntegrationClaim,
     take: (item: Item & { delivery?: DueDelivery }) => void,
@@ -69,7 +69,7 @@ export function createDeliverer(
   const ended = async () => void (await Promise.all(running));
 
   return {
-    /** Begins to send to every integration that something is due for; does not wait for the answers. */
+    /** Begins to send to every integration with a due delivery; does not wait for the answers. */
     async start(): Promise<number> {
       const free = MAX_AT_ONCE - running.size;
       if (free <= 0) return 0;

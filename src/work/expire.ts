@@ -8,8 +8,8 @@ import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
 import { lockExecution, lockExpiredExecutions } from "../store/executions.ts";
 
 /**
- * How many have ended, each in a transaction of its own, so that none waits for another's rows while it holds some. Any
- * number of servers may do this at once: each takes what no other has.
+ * Ends expired executions and returns their number. Each is a transaction of its own, so that none waits for another's rows while it holds
+ * some. Several servers may run this at once: each skips those that another is processing.
  */
 export async function expireExecutions(
   { pool, begin }: Pick<Database, "pool" | "begin">,

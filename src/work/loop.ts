@@ -1,4 +1,4 @@
-/** Repeats a piece of work beside the server: takes one item after the other, puts off what fails, and gives it up at last. */
+/** Repeats background work: processes one item after the other, postpones failed items, and finally gives them up. */
 
 import { createLog, type Fields, type Log } from "../log.ts";
 import { isUnavailable, isTimeout, type Sql } from "../database/connect.ts";
@@ -6,22 +6,23 @@ import { type LoopName, postponeRetry, type RetryBackoff } from "../database/ret
 
 export type Loop = { stop(): Promise<void> };
 
-/** Whether a round may take up something more: a server that stops waits for what has begun, not for what is left. */
+/** Whether a round may begin another item: a server that stops waits for begun items only. */
 export type GoOn = () => boolean;
 export const always: GoOn = () => true;
 
 /** Gets the number of rows that were deleted from a table for their age. */
 export type OnDeleted = (table: string, rows: number) => void;
 
-/** Where a round that was given no log tells what has failed: nothing fails unheard. */
+/** The log of loops that get none, so that no failure is lost. */
 export const standardLog: Log = createLog("warn");
 
-/** How often the log repeats that a loop fails. */
+/** Minimum time between repeated log messages of a failing loop. */
 const REPEATED_MS = 60_000;
 
 /**
- * The next round begins `everyMs` after the end of the last. A round that fails is not the last. Of failures in a row with the same message
- * the log has the first one, then one a minute, and their end: loops that fail ten times a second would hide everything else.
+ * Starts a loop whose next round begins `everyMs` after the end of the last. A failed round does not end the loop. For consecutive failures
+ * with the same message the log has the first one, then one a minute, and their end: loops that fail ten times a second would hide
+ * everything else.
  */
 export function startLoop(name: string, everyMs: number, log: Log, work: (goOn: GoOn) => Promise<unknown>): Loop {
   let stopped = false;
@@ -48,7 +49,7 @@ export function startLoop(name: string, everyMs: number, log: Log, work: (goOn: 
   }
 
   function wait(): void {
-    // Several servers that started together should not all come at the same moment.
+    // Servers that started together should not run at the same moment.
     timer = setTimeout(() => (round = run()), everyMs * (0.8 + 0.4 * Math.random()));
   }
 
@@ -62,7 +63,7 @@ export function startLoop(name: string, everyMs: number, log: Log, work: (goOn: 
   };
 }
 
-/** After so many failures of ours an item is given up: it would fail for ever. */
+/** Number of internal errors after which an item is given up, because it would always fail. */
 export const MAX_TRIES = 8;
 /** A database that is too slow for one item so often, which is most of a day, will not become quicker. */
 export const MAX_STALLS = 30;
@@ -70,32 +71,28 @@ export const MAX_STALLS = 30;
 export type Item = {
   loop: LoopName;
   id: string;
-  /** What the log tells of it. */
+  /** The fields that the log has for it. */
   about: Fields;
 };
 
 export type Work<I extends Item> = {
-  /** What the log says when it fails, such as "Cannot handle an event". */
+  /** The log message of a failure, such as "Cannot handle an event". */
   failing: string;
   /**
-   * Does the next item that is due and that nobody has put off, and calls `take` as soon as it is known which; with a
-   * part of it once more, if the part may be put off alone. False: there is none, or it is enough for now.
+   * Processes the next due item that is not postponed, and calls `take` as soon as the item is known, and again with a part of it if the
+   * part can be postponed separately. Returns false if there is none, or if the round should end.
    */
   next(take: (item: I) => void): Promise<boolean>;
-  /** Where an item knows itself when it is due. Undefined: put off beside it. */
+  /** Postpones an item that stores its own due time. Undefined: the loop stores the backoff. */
   postpone?(item: I, isStall: boolean): Promise<RetryBackoff | undefined>;
-  /**
-   * Ends an item that has failed too often, or that the database never had time for, and tells the user; without it the
-   * item comes again every hour.
-   */
+  /** Ends an item that has failed too often, or that always timed out, and notifies the user. Without it the item is retried every hour. */
   giveUp?(item: I, isStall: boolean): Promise<unknown>;
 };
 
 /**
- * Until nothing is due; answers how many items were done. One that fails is put off, on all servers, and the others go
- * on. When the database is away nothing is put off or counted: this throws, and the round is over. When it is there but
- * had no time, the item is put off uncounted and the round is over as well: it may be the item, or a database that needs
- * some rest.
+ * Processes items until none is due, and returns their number. An item that fails is postponed on all servers, and the others continue. If
+ * the database is unavailable nothing is postponed or counted: this throws, and the round ends. If it is only too slow, the item is
+ * postponed as a stall and the round ends too, because either the item or an overloaded database is the cause.
  */
 export async function takeAll<I extends Item>(
   pool: Sql,
@@ -120,7 +117,7 @@ export async function takeAll<I extends Item>(
         });
       } else log.error(failing, { ...item.about, ...state, error });
       if (state && (state.tries >= MAX_TRIES || state.stalls >= MAX_STALLS)) await end(item, isUnavailable(error));
-      // Not put off by us: it would come again at once.
+      // The item was not postponed, so it would be due again at once.
       if (isUnavailable(error) || !state) return count;
     }
   }
@@ -149,8 +146,8 @@ export async function takeAll<I extends Item>(
 }
 
 /**
- * Does something with each, whatever becomes of the others; what fails is logged, and comes again with the next round.
- * Throws when the database is away.
+ * Processes each item regardless of failures of others; a failure is logged, and the item is processed again in the next round. Throws if
+ * the database is unavailable.
  */
 export async function eachOf<I>(
   items: readonly I[],

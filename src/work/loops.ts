@@ -34,8 +34,8 @@ import { retain } from "./retain.ts";
 import { sweepAttachments } from "./sweep_attachments.ts";
 import { advanceVerifications, verifyNewTests } from "./verify.ts";
 
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
 const CUT_OFF = "Cut off: the server stopped while it was sending, and the receiver may have got it";
 
 type LoopsOptions = Pick<Config, "databasePool" | "secretKeyOld"> & {
@@ -53,7 +53,7 @@ type LoopsOptions = Pick<Config, "databasePool" | "secretKeyOld"> & {
   sweep: () => void;
 };
 
-/** `stop` resolves when what has begun is done. */
+/** `stop` resolves when running work has ended. */
 export function startLoops(options: LoopsOptions): Loop {
   const { database, publicUrl, log, seal, deliverer, databasePool, onDeleted } = options;
   const { pool, revive } = database;
@@ -61,53 +61,53 @@ export function startLoops(options: LoopsOptions): Loop {
   const every = (ms: number, name: string, work: (goOn: GoOn) => Promise<unknown>) =>
     void loops.push(startLoop(name, ms, log, work));
 
-  if (options.isCramped) every(MINUTE, "hold connections", () => useAllConnections(database, databasePool));
-  if (revive) every(SECOND, "keep PostgreSQL running", revive);
-  every(MINUTE, "sweep rate limits", async () => options.sweep());
-  every(SECOND, "watch the quiet time", watchQuiet(pool, log));
-  // After a restore nothing leaves the server, nothing is started, and nothing is deleted, until somebody resumes it.
+  if (options.isCramped) every(MINUTE_MS, "hold connections", () => useAllConnections(database, databasePool));
+  if (revive) every(SECOND_MS, "keep PostgreSQL running", revive);
+  every(MINUTE_MS, "sweep rate limits", async () => options.sweep());
+  every(SECOND_MS, "watch the quiet time", watchQuiet(pool, log));
+  // After a restore nothing is sent, started or deleted until a person resumes the server.
   const everyUnlessQuiet = (ms: number, name: string, work: (goOn: GoOn) => Promise<unknown>) =>
     every(ms, name, async (goOn) => ((await selectIsQuiet(pool)) ? undefined : await work(goOn)));
-  everyUnlessQuiet(SECOND / 2, "handle events", (goOn) => handleEvents(database, publicUrl, log, goOn));
-  everyUnlessQuiet(SECOND, "run schedules", (goOn) => runSchedules(database, publicUrl, new Date(), log, goOn));
-  everyUnlessQuiet(2 * SECOND, "verify new tests", (goOn) => verifyNewTests(database, goOn, log));
-  everyUnlessQuiet(SECOND, "advance verifications", (goOn) => advanceVerifications(database, goOn, log));
-  everyUnlessQuiet(SECOND / 2, "deliver", () => deliverer.start());
-  // What an outage has kept anybody from saying is not held against him.
+  everyUnlessQuiet(SECOND_MS / 2, "handle events", (goOn) => handleEvents(database, publicUrl, log, goOn));
+  everyUnlessQuiet(SECOND_MS, "run schedules", (goOn) => runSchedules(database, publicUrl, new Date(), log, goOn));
+  everyUnlessQuiet(2 * SECOND_MS, "verify new tests", (goOn) => verifyNewTests(database, goOn, log));
+  everyUnlessQuiet(SECOND_MS, "advance verifications", (goOn) => advanceVerifications(database, goOn, log));
+  everyUnlessQuiet(SECOND_MS / 2, "deliver", () => deliverer.start());
+  // Time in which the server could not serve does not count against clients.
   const afterNote = async (work: () => Promise<unknown>) => {
     await noteServing(pool);
     return await work();
   };
-  every(5 * SECOND, "expire executions", (goOn) => afterNote(() => expireExecutions(database, goOn, log)));
-  every(2 * SECOND, "reclaim leases", (goOn) => afterNote(() => reclaimLeases(database, goOn, log)));
-  everyUnlessQuiet(SECOND / 2, "search for culprits", (goOn) => advanceSearches(database, undefined, goOn, log));
-  every(SECOND, "analyse tables", (goOn) => analyzeOutgrown(database, goOn, log));
-  every(SECOND, "count runs", (goOn) => countAll(database, goOn, log));
-  every(2 * SECOND, "count impacts", (goOn) => countImpacts(pool, new Date(), goOn));
+  every(5 * SECOND_MS, "expire executions", (goOn) => afterNote(() => expireExecutions(database, goOn, log)));
+  every(2 * SECOND_MS, "reclaim leases", (goOn) => afterNote(() => reclaimLeases(database, goOn, log)));
+  everyUnlessQuiet(SECOND_MS / 2, "search for culprits", (goOn) => advanceSearches(database, undefined, goOn, log));
+  every(SECOND_MS, "analyse tables", (goOn) => analyzeOutgrown(database, goOn, log));
+  every(SECOND_MS, "count runs", (goOn) => countAll(database, goOn, log));
+  every(2 * SECOND_MS, "count impacts", (goOn) => countImpacts(pool, new Date(), goOn));
   let retainedAt = -Infinity;
-  everyUnlessQuiet(MINUTE, "delete what is too old", async (goOn) => {
+  everyUnlessQuiet(MINUTE_MS, "delete what is too old", async (goOn) => {
     // A deletion that is confirmed does not wait for the next hour.
-    if (performance.now() - retainedAt < 60 * MINUTE && !(await selectIsDeletionDue(pool))) return;
+    if (performance.now() - retainedAt < 60 * MINUTE_MS && !(await selectIsDeletionDue(pool))) return;
     retainedAt = performance.now();
     await retain(database, options.retention, new Date(), goOn, log, onDeleted);
   });
-  everyUnlessQuiet(10 * MINUTE, "sweep attachments", (goOn) =>
+  everyUnlessQuiet(10 * MINUTE_MS, "sweep attachments", (goOn) =>
     sweepAttachments(database, options.attachments, new Date(), goOn),
   );
-  if (options.secretKeyOld) every(MINUTE, "seal anew", (goOn) => sealAnew(database, seal, log, goOn));
-  everyUnlessQuiet(5 * SECOND, "remove what was deleted", (goOn) => purgeDeleted(database, log, goOn));
-  everyUnlessQuiet(60 * MINUTE, "prune", (goOn) => prune(pool, log, goOn, onDeleted));
-  every(5 * MINUTE, "forget old uploads", () => pruneUploads(pool));
-  every(20 * SECOND, "bound deliveries", (goOn) => boundDeliveries(pool, log, goOn));
-  every(MINUTE, "end what was cut off", async () => await failCutOff(pool, notSent(new Date(), CUT_OFF)));
-  every(10 * MINUTE, "forget old answers", async () => await deleteOldAnswers(pool));
+  if (options.secretKeyOld) every(MINUTE_MS, "seal anew", (goOn) => sealAnew(database, seal, log, goOn));
+  everyUnlessQuiet(5 * SECOND_MS, "remove what was deleted", (goOn) => purgeDeleted(database, log, goOn));
+  everyUnlessQuiet(60 * MINUTE_MS, "prune", (goOn) => prune(pool, log, goOn, onDeleted));
+  every(5 * MINUTE_MS, "forget old uploads", () => pruneUploads(pool));
+  every(20 * SECOND_MS, "bound deliveries", (goOn) => boundDeliveries(pool, log, goOn));
+  every(MINUTE_MS, "end what was cut off", async () => await failCutOff(pool, notSent(new Date(), CUT_OFF)));
+  every(10 * MINUTE_MS, "forget old answers", async () => await deleteOldAnswers(pool));
   return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) };
 }
 
-/** To be stopped last: until then whatever is asked of a connection that falls silent must end, so that others can stop. */
+/** Stop this loop last: until then, queries on connections that fall silent must end, so that other loops can stop. */
 export function watchConnections(database: Pick<Database, "watch" | "pool">, log: Log): Loop {
   const abandoned = createAbandonedWatch({ sql: () => database.pool });
-  return startLoop("watch connections", SECOND, log, async () => {
+  return startLoop("watch connections", SECOND_MS, log, async () => {
     const ended = abandoned.look();
     const { silent, replaced } = await database.watch();
     if (silent > 0)

@@ -1,4 +1,4 @@
-/** Forgets what nobody asks for any more: old events, deliveries and runs of automations; and bounds how many there are. */
+/** Deletes old events, deliveries and runs of automations, and limits their number. */
 
 import type { Log } from "../log.ts";
 import { MAX_WAITING } from "../schema/deliveries.ts";
@@ -10,9 +10,9 @@ import { deleteOldEvents, deleteOldRedTasks } from "../store/events.ts";
 import {
   deleteDeliveries,
   deleteOldDeliveries,
-  giveUpOldest,
+  dropOldestDeliveries,
   type IntegrationId,
-  selectCrowded,
+  selectOverQuota,
   selectFull,
 } from "../store/deliveries.ts";
 import { deleteEndedCiKeys, deleteEndedRunnerKeys } from "../store/keys.ts";
@@ -24,14 +24,14 @@ import { deleteOldUploads } from "../store/uploads.ts";
 import { always, eachOf, type GoOn, type OnDeleted, standardLog } from "./loop.ts";
 
 const KEEP_DAYS = 30;
-/** Of what is written with every upload. */
+/** Retention of rows that every upload creates. */
 const KEEP_MANY_DAYS = 7;
 const KEEP_RED_DAYS = 365;
 /** The last try of a delivery comes within a day; an integration that is disabled may be enabled again until then. */
 const GIVE_UP_DAYS = 5;
-/** Of an integration. */
-const KEEP_DELIVERIES = 10_000;
-const BATCH = 5_000;
+/** Maximum number of deliveries kept per integration. */
+const MAX_DELIVERIES = 10_000;
+const BATCH_ROWS = 5_000;
 const KEEP_CI_KEYS_HOURS = 6;
 
 type Forgotten = number | { count: number };
@@ -52,12 +52,12 @@ export async function prune(
     ["event", days(KEEP_MANY_DAYS), () => deleteOldEvents(sql, KEEP_MANY_DAYS)],
     ["red_task", days(KEEP_RED_DAYS), () => deleteOldRedTasks(sql, KEEP_RED_DAYS)],
     ["delivery", days(KEEP_DAYS), () => deleteOldDeliveries(sql, GIVE_UP_DAYS, KEEP_DAYS)],
-    ["delivery", `${KEEP_DELIVERIES} newer ones`, () => boundDeliveries(sql, log, goOn, { onlyGivenUp: false })],
+    ["delivery", `${MAX_DELIVERIES} newer ones`, () => boundDeliveries(sql, log, goOn, { onlyGivenUp: false })],
     ["automation_run", days(KEEP_DAYS), () => deleteOldAutomationRuns(sql, KEEP_MANY_DAYS, KEEP_DAYS)],
     ["runner", days(KEEP_MANY_DAYS), () => deleteOldRunners(sql, KEEP_MANY_DAYS)],
-    ["api_key", days(KEEP_MANY_DAYS), () => deleteEndedRunnerKeys(sql, KEEP_MANY_DAYS, BATCH)],
-    ["api_key", `${KEEP_CI_KEYS_HOURS} hours`, () => all(() => deleteEndedCiKeys(sql, KEEP_CI_KEYS_HOURS, BATCH))],
-    ["used_ci_token", "1 hour", () => all(() => deleteExpiredCiTokens(sql, BATCH))],
+    ["api_key", days(KEEP_MANY_DAYS), () => deleteEndedRunnerKeys(sql, KEEP_MANY_DAYS, BATCH_ROWS)],
+    ["api_key", `${KEEP_CI_KEYS_HOURS} hours`, () => all(() => deleteEndedCiKeys(sql, KEEP_CI_KEYS_HOURS, BATCH_ROWS))],
+    ["used_ci_token", "1 hour", () => all(() => deleteExpiredCiTokens(sql, BATCH_ROWS))],
     ["session", "1 day", () => deleteEndedSessions(sql)],
     ["invitation", days(KEEP_DAYS), () => deleteOldInvitations(sql, KEEP_DAYS)],
     ["retry_backoff", days(KEEP_MANY_DAYS), () => deleteOldRetryBackoffs(sql, KEEP_MANY_DAYS)],
@@ -77,9 +77,9 @@ export async function prune(
 }
 
 /**
- * What is added makes room for itself, but several servers that come to the bound at once may pass it by a few: these are
- * given up here. A receiver that is away leaves given-up deliveries as fast as events come: with `onlyGivenUp` the
- * integrations that have some are looked at, which costs less than to look at all.
+ * Inserting a delivery already drops the oldest, but several servers that do so at once may exceed the bound by a few, which are given up
+ * here. While a receiver is away, deliveries are given up as fast as events occur. With `onlyGivenUp` only integrations with such
+ * deliveries are checked, which costs less.
  */
 export async function boundDeliveries(
   sql: Sql,
@@ -93,18 +93,18 @@ export async function boundDeliveries(
   };
   const giveUp = async (place: IntegrationId) => {
     const alone = { now: new Date(), how: "alone" } as const;
-    while (goOn() && (await giveUpOldest(sql, place, MAX_WAITING, alone)).givenUp.length > 0);
+    while (goOn() && (await dropOldestDeliveries(sql, place, MAX_WAITING, alone)).givenUp.length > 0);
   };
-  await eachOf(await selectCrowded(sql, MAX_WAITING), bounding, giveUp, log, goOn);
-  const full = await selectFull(sql, KEEP_DELIVERIES, { onlyGivenUp });
+  await eachOf(await selectOverQuota(sql, MAX_WAITING), bounding, giveUp, log, goOn);
+  const full = await selectFull(sql, MAX_DELIVERIES, { onlyGivenUp });
   let [deleted, page] = [0, 0];
   const forget = async (place: (typeof full)[number]) => {
-    while (goOn() && (page = await deleteDeliveries(sql, place, BATCH)) > 0) deleted += page;
+    while (goOn() && (page = await deleteDeliveries(sql, place, BATCH_ROWS)) > 0) deleted += page;
   };
   await eachOf(full, bounding, forget, log, goOn);
   return deleted;
 }
 
-/** Of the uploads that were refused or had warnings. */
+/** Deletes old entries about uploads that were refused or had warnings. */
 export const pruneUploads = (sql: Sql): Promise<void> =>
   deleteOldUploads(sql, { hours: KEPT_HOURS, kept: KEPT_UPLOADS });

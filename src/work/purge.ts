@@ -12,8 +12,8 @@ const BATCH_ROWS = 2_000;
 type Servers = Pick<Database, "pool" | "begin">;
 
 /**
- * Returns how many projects and teams are gone. Each batch is a transaction that has the tombstone's row for itself, so servers
- * that do this at once take turns and never wait for each other.
+ * Returns the number of removed projects and teams. Each batch is a transaction that has locked the tombstone, so concurrent servers skip
+ * it and never wait for each other.
  */
 export async function purgeDeleted(
   database: Servers,

@@ -8,7 +8,7 @@ const QUIET =
   "Quiet after a restore: nothing is sent, scheduled, handed to runners or deleted until assay admin resume";
 const RESUMED = "Resumed by assay admin resume: what waited is sent, scheduled, handed to runners and deleted";
 
-/** Returns the round of a loop, which logs what has changed since the round before; the first round logs a quiet time. */
+/** Returns the round of a loop, which logs changes since the previous round; the first round logs a quiet time. */
 export function watchQuiet(sql: Sql, log: Log): () => Promise<void> {
   let isQuiet = false;
   return async () => {

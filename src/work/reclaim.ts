@@ -1,4 +1,4 @@
-/** Takes back what runners have lost, and ends what takes too long. */
+/** Reclaims leases of lost runners, and ends tasks that take too long. */
 
 import type { Log } from "../log.ts";
 import { endOverdue } from "../operations/executions/lease_ends.ts";
@@ -6,7 +6,7 @@ import type { Database } from "../database/connect.ts";
 import { selectOverdueLease } from "../store/leases.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
 
-/** How many leases were looked at, each in a transaction of its own; any number of servers may do this at once. */
+/** Returns the number of leases processed, each in a transaction of its own. Several servers may run this at once. */
 export async function reclaimLeases(
   { pool, begin }: Pick<Database, "pool" | "begin">,
   goOn: GoOn = always,

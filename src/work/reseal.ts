@@ -1,4 +1,4 @@
-/** After a change of SECRET_KEY: seals with the new key what the old one has sealed. It may be interrupted at any time. */
+/** Seals values of the old SECRET_KEY with the new one. It may be interrupted at any time. */
 
 import { executionVariablesPlace, integrationPlace, variablePlace } from "../secrets/places.ts";
 import type { Log } from "../log.ts";
@@ -9,11 +9,14 @@ import { lockExecutionsSealedOtherwise, updateExecutionSealed } from "../store/s
 import { always, type GoOn, type Item, standardLog, takeAll } from "./loop.ts";
 import { lockIntegrationsSealedOtherwise, updateIntegrationSealed } from "../store/integrations.ts";
 
-const BATCH = 100;
+const BATCH_ROWS = 100;
 
 type Take = (item: Item) => void;
 
-/** How many values were sealed anew; several servers may do this at once. One that does not open keeps none waiting. */
+/**
+ * Returns the number of values encrypted again. Several servers may run this at once. A value that cannot be decrypted does not delay the
+ * others.
+ */
 export async function reseal(
   { pool, begin }: Pick<Database, "pool" | "begin">,
   seal: Seal,
@@ -42,7 +45,7 @@ const again = (seal: Seal, place: string[], sealed: Buffer): Buffer => seal.seal
 
 /** All are opened before the first is written: where one cannot be, little was done in vain. */
 async function resealVariables(sql: Tx, seal: Seal, take: Take): Promise<number> {
-  const rows = (await lockSealedOtherwise(sql, seal.keyName, BATCH)).map((row) => {
+  const rows = (await lockSealedOtherwise(sql, seal.keyName, BATCH_ROWS)).map((row) => {
     const { teamId, environmentId, name } = row;
     const about = { teamId, environmentId, name };
     const item: Item = { loop: "sealing", id: `${teamId} ${environmentId} ${name}`, about };
@@ -57,7 +60,7 @@ async function resealVariables(sql: Tx, seal: Seal, take: Take): Promise<number>
 }
 
 async function resealIntegrations(sql: Tx, seal: Seal, take: Take): Promise<number> {
-  const rows = (await lockIntegrationsSealedOtherwise(sql, seal.keyName, BATCH)).map((row) => {
+  const rows = (await lockIntegrationsSealedOtherwise(sql, seal.keyName, BATCH_ROWS)).map((row) => {
     const { teamId, id } = row;
     const item: Item = { loop: "sealing", id: `${teamId} ${id}`, about: { teamId, integrationId: id } };
     take(item);
@@ -71,7 +74,7 @@ async function resealIntegrations(sql: Tx, seal: Seal, take: Take): Promise<numb
 }
 
 async function resealExecutions(sql: Tx, seal: Seal, take: Take): Promise<number> {
-  const rows = (await lockExecutionsSealedOtherwise(sql, seal.keyName, BATCH)).map((row) => {
+  const rows = (await lockExecutionsSealedOtherwise(sql, seal.keyName, BATCH_ROWS)).map((row) => {
     const { projectId, id } = row;
     const item: Item = { loop: "sealing", id: `${projectId} ${id}`, about: { projectId, executionId: id } };
     take(item);

@@ -1,4 +1,4 @@
-/** Makes room: deletes what is older than its project keeps it. Runs that lose their results keep their counts. */
+/** Deletes data that is older than its project's retention. Runs without results keep their counts. */
 
 import type { Log } from "../log.ts";
 import type { Database } from "../database/connect.ts";
@@ -26,7 +26,7 @@ import {
 import { toPlanRemedy, toPlanText } from "../wording/retention.ts";
 import { always, eachOf, type GoOn, type OnDeleted, standardLog } from "./loop.ts";
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 type Servers = Pick<Database, "pool" | "begin">;
 type Project = Awaited<ReturnType<typeof selectRetentions>>[number];
@@ -62,7 +62,7 @@ export async function retain(
         project.planned[other]?.beginsAt === null ||
         (toKeptDays(other, settings, project.days) > 0 && !cleared.has(`${other} ${project.id}`));
       if (takesAlong.some(isLeft)) return;
-      const rows = { projectId: project.id, kind, before: new Date(now.getTime() - days * DAY) };
+      const rows = { projectId: project.id, kind, before: new Date(now.getTime() - days * DAY_MS) };
       if (!(await mayDelete(database, project, { rows, days }, now, log))) return;
       cleared.add(`${kind} ${project.id}`);
       due.push(rows);
@@ -71,7 +71,7 @@ export async function retain(
     goOn,
   );
   const report = createReport(log, onDeleted);
-  // A month that nobody keeps is dropped as a whole, which returns its disk space.
+  // A month that no project keeps is dropped as a whole, which returns its disk space.
   const bounds = due.filter(({ kind }) => kind === "results").map(({ before }) => before.getTime());
   if (bounds.length === projects.length && bounds.length > 0)
     await eachOf(
@@ -104,7 +104,7 @@ async function mayDelete(
   now: Date,
   log: Log,
 ): Promise<boolean> {
-  const hasMore = await selectHasAged(pool, { ...rows, before: new Date(rows.before.getTime() - DAY) });
+  const hasMore = await selectHasAged(pool, { ...rows, before: new Date(rows.before.getTime() - DAY_MS) });
   const decision = decideDeletion({ days, hasMore }, planned[rows.kind], now);
   if (decision === "announce") {
     await planDeletion(pool, rows, days, new Date(now.getTime() + ANNOUNCED_MS));

@@ -1,4 +1,4 @@
-/** Begins the verifications of new tests, and advances verifications: begins their next runs, ends those that have their answer. */
+/** Begins verifications of new tests, and advances verifications: begins their next runs, and ends finished ones. */
 
 import type { Log } from "../log.ts";
 import { checkNewTests } from "../operations/probes/new_tests.ts";
@@ -6,7 +6,7 @@ import { advanceDueVerification } from "../operations/probes/verifications.ts";
 import type { Database } from "../database/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
 
-/** How many verifications were looked at, each in a transaction of its own; any number of servers may do this at once. */
+/** Returns the number of verifications processed, each in a transaction of its own. Several servers may run this at once. */
 export async function advanceVerifications(
   { pool, begin }: Pick<Database, "pool" | "begin">,
   goOn: GoOn = always,
@@ -28,7 +28,7 @@ export async function advanceVerifications(
   );
 }
 
-/** How many tasks with new tests were looked at, each in a transaction of its own. */
+/** Returns the number of tasks with new tests processed, each in a transaction of its own. */
 export async function verifyNewTests(
   database: Pick<Database, "pool" | "begin">,
   goOn: GoOn = always,

@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { type Asking, createAsking, createRequests } from "../asking.ts";
 import { createHarness, createServer, junit, until } from "../harness.ts";
-import { notifyLeases } from "../../src/database/signals.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
+import { noteServing } from "../../src/store/instance.ts";
 import { expireExecutions } from "../../src/work/expire.ts";
 import { isFull } from "../depth.ts";
 
@@ -227,16 +227,48 @@ describe("the queue", () => {
     expect((await waiting).leases).toHaveLength(1);
   });
 
-  test.skipIf(!isFull)("a call that waits brings what is printed sooner while somebody looks", async () => {
-    const { place, id, lease } = await taken();
-    const looks = () => database.pool`
-      update execution set watched_until = now() + interval '20 seconds' where id = ${id}`;
-    const waiting = renew(place, lease, { waitSeconds: 50 });
-    await looks();
-    await database.begin((sql) => notifyLeases(sql, place.project));
-    expect((await waiting).nextSeconds).toBe(3);
-    await looks();
-    expect((await renew(place, lease, { waitSeconds: 50 })).nextSeconds).toBe(3);
+  test.skipIf(!isFull)(
+    "a call that waits brings what is printed sooner while somebody reads the log over the API",
+    async () => {
+      const { place, id, lease } = await taken();
+      const looks = () => place.get(`/executions/${id}/test-runs/unit/log`);
+      const waiting = renew(place, lease, { waitSeconds: 50 });
+      await looks();
+      expect((await waiting).nextSeconds).toBe(3);
+      await looks();
+      // It waits as long as somebody who looks may.
+      expect((await renew(place, lease, { waitSeconds: 50 })).nextSeconds).toBe(3);
+    },
+  );
+
+  test("a runner that says that it ends is not there any more, until it asks again", async () => {
+    const place = await fresh();
+    const { id } = await start(place, { tasks: ["later"] });
+    const reason = async () => (await see(place, id)).tasks[0].reason;
+    await sync(place, { taskSlugs: ["unit"], free: 1 });
+    expect(await reason()).toContain('No runner that is online has the task "later"');
+    await sync(place, { taskSlugs: ["unit"], free: 0, stopping: true });
+    expect(await reason()).toContain("No runner has been online");
+    await sync(place, { taskSlugs: ["unit"], free: 0 });
+    expect(await reason()).toContain("No runner that is online has");
+  });
+
+  test("two runners that start with one name have two names and keys, and each asks by its own", async () => {
+    const place = await fresh();
+    const register = (more: object = {}) => post(place, "/runners", { runner: "build", unique: true, ...more });
+    const both = await Promise.all([register(), register()]);
+    expect(both.map(({ body }) => body.runner).sort()).toEqual(["build", "build (2)"]);
+    for (const { body } of both)
+      expect((await post({ ...place, key: body.key } as Asking, "/leases", { free: 1 })).status).toBe(200);
+    const list = await place.list("/runners");
+    expect(list.map(({ name }: { name: string }) => name)).toEqual(["build", "build (2)"]);
+    expect(message(await post(place, "/leases", { free: 1 }))).toContain('Cannot read "runner"');
+    // A runner that goes on with another key, and one whose process has ended before.
+    expect((await register({ runner: "build (2)", unique: false })).body.runner).toBe("build (2)");
+    await post({ ...place, key: both.find(({ body }) => body.runner === "build")!.body.key } as Asking, "/leases", {
+      ...{ free: 0, stopping: true },
+    });
+    expect((await register()).body.runner).toBe("build");
   });
 
   test("calls that wait are a 401 as soon as their key is revoked, or the one that it was made with", async () => {
@@ -420,7 +452,7 @@ describe("what a runner cannot run", () => {
       expect(lease.attempt).toBe(attempt);
       await cannot(place, lease.id, "no disk");
     }
-    const reason = "The runner only failed to start it three times; the last time: no disk";
+    const reason = "The runner only could not run it in three attempts; the last time: no disk";
     expect((await see(place, id)).tasks).toMatchObject([{ reason }]);
     expect((await runnerOf(place, "only")).paused).toBeNull();
   });
@@ -566,7 +598,9 @@ describe("what is lost", () => {
     ]);
     const log = (query: string) => place.get(`${path}/log${query}`);
     expect(await log("")).toMatchObject({ leaseId: next.id, text: "again\n", ended: false });
-    expect(await log(`?lease_id=${lost.id}`)).toMatchObject({ leaseId: lost.id, text: "began\n", ended: true });
+    expect(await log(`?lease_id=${lost.id}`)).toMatchObject({
+      ...{ leaseId: lost.id, text: "began\n\n[assay] The runner r1 was lost\n", ended: true },
+    });
     const elsewhere = await start(place);
     const foreign = await place.call("GET", `/executions/${elsewhere.id}/test-runs/unit/log?lease_id=${lost.id}`);
     expect(foreign.status).toBe(404);
@@ -605,19 +639,24 @@ describe("what is lost", () => {
     await waiting;
   });
 
-  test("nothing is lost before the service has been back for as long as a lease lasts", async () => {
+  test("the time of outages does not count, and what has been waited before and between them does", async () => {
     const { place, lease } = await taken();
-    await age(lease.id, 300);
-    const serving = (seconds: number) =>
-      database.pool`update instance set serving_at = now(), serving_since = now() - ${seconds}::int * interval '1 second'`;
+    /** As if the servers had been there for so long without the runner, and then had been away. */
+    const wait = async (seconds: number, away: number) => {
+      await age(lease.id, seconds + away);
+      await database.pool`update instance set serving_at = now() - ${away}::int * interval '1 second'`;
+      await noteServing(database.pool);
+      await reclaimLeases(database);
+    };
+    const status = async () => (await database.pool`select status from lease where id = ${lease.id}`)[0]!["status"];
     try {
-      await serving(80);
-      await reclaimLeases(database);
-      expect((await renew(place, lease)).held).toMatchObject([{ cancelled: false }]);
-      await age(lease.id, 300);
-      await serving(91);
-      await reclaimLeases(database);
-      expect((await renew(place, lease)).held).toMatchObject([{ cancelled: true }]);
+      for (const away of [300, 60, 600]) {
+        await wait(25, away);
+        expect(await status()).toBe("running");
+      }
+      await wait(25, 60);
+      expect(await status()).toBe("lost");
+      expect((await take(place, { runner: "r2" }))[0]).toMatchObject({ attempt: 2 });
     } finally {
       await database.pool`update instance set serving_at = null, serving_since = null`;
     }

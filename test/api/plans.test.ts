@@ -366,3 +366,110 @@ describe("POST …/test-runs/{taskSlug}/batches", () => {
     expect(rest).toContain(mine[0]);
   });
 });
+
+describe("the time of a file", () => {
+  const send = async (task: string, body: string, query = "") =>
+    expect((await own.call("POST", `/test-runs?task_slug=${task}&complete=true${query}`, body)).status).toBe(201);
+  const planOf = async (execution: string, task: string, shard: string, files: string[]) =>
+    (await own.post(`/executions/${execution}/test-runs/${task}/plan?shard=${shard}`, { files })) as {
+      files: string[];
+      timings: Record<string, number>;
+    };
+  const sumOf = ({ files, timings }: { files: string[]; timings: Record<string, number> }) =>
+    files.reduce((sum, file) => sum + timings[file]!, 0) / 1000;
+
+  test.each([
+    [
+      "Jest says",
+      JSON.stringify({
+        ...{ numFailedTests: 0, numPassedTests: 4, numTotalTests: 4, success: true, startTime: 1_732_700_000_000 },
+        testResults: ["a 300 5", "b 300 5", "c 10 10000", "d 9 9000"].map((text) => {
+          const [name, seconds, duration] = text.split(" ");
+          const endTime = 1_732_700_000_000 + Number(seconds) * 1000;
+          const assertion = { ancestorTitles: [name], title: "t", status: "passed", duration: Number(duration) };
+          return {
+            ...{ name: `src/${name}.test.js`, status: "passed", startTime: 1_732_700_000_000, endTime },
+            assertionResults: [assertion],
+          };
+        }),
+      }),
+    ],
+    [
+      "the suites of JUnit XML say",
+      `<testsuites time="619">${["a 300 0.005", "b 300 0.005", "c 10 10", "d 9 9"]
+        .map((text) => {
+          const [name, time, own] = text.split(" ");
+          const file = `file="src/${name}.test.js"`;
+          return `<testsuite name="${name}" ${file} time="${time}"><testcase classname="${name}" name="t" ${file} time="${own}"/></testsuite>`;
+        })
+        .join("")}</testsuites>`,
+    ],
+  ])("has its hooks and imports, as %s", async (tool, body) => {
+    const task = `own-time-${tool.length}`;
+    await send(task, body);
+    const execution = await begin();
+    const files = ["a", "b", "c", "d"].map((name) => `src/${name}.test.js`);
+    const shards = [await planOf(execution, task, "1/2", files), await planOf(execution, task, "2/2", files)];
+    expect(shards.map(sumOf)).toEqual([310, 309]);
+  });
+
+  test("of suites inside suites is counted once, and that of suites of several files not at all", async () => {
+    const inside = `<testsuite name="b" file="b.js" time="4"><testcase name="t" file="b.js" time="1"/></testsuite>`;
+    const a = `<testcase name="t" file="a.js" time="1"/>`;
+    const mixed = `<testsuite name="m" time="90"><testcase name="t" file="c.js" time="2"/><testcase name="t" file="d.js" time="3"/></testsuite>`;
+    await send(
+      "nested",
+      `<testsuites><testsuite name="a" file="a.js" time="10">${a}${inside}</testsuite>${mixed}</testsuites>`,
+    );
+    const { timings } = await plan(await begin(), "nested");
+    expect(timings).toEqual({ "a.js": 6000, "b.js": 4000, "c.js": 2000, "d.js": 3000 });
+  });
+
+  test("of a later attempt, which may repeat a part of the file, does not count", async () => {
+    const suite = (time: number, cases: string) =>
+      `<testsuite name="a" file="a.js" time="${time}">${cases}</testsuite>`;
+    const one = (name: string, inside = "") => `<testcase name="${name}" file="a.js" time="1">${inside}</testcase>`;
+    const build = "&execution_key=attempts";
+    await send("attempts", suite(60, one("x") + one("y", "<failure/>")), build);
+    await send("attempts", suite(31, one("y")), build);
+    expect((await plan(await begin(), "attempts")).timings).toEqual({ "a.js": 60_000 });
+  });
+
+  test("is that of a package for Go, and that of a class for Java: no shard is empty", async () => {
+    const packages = ["cart", "pay", "user", "mail"].map((name) => `example.com/shop/${name}`);
+    const events = packages.flatMap((Package, at) => [
+      { Action: "run", Package, Test: "TestA" },
+      { Action: "pass", Package, Test: "TestA", Elapsed: 0.01 },
+      { Action: "pass", Package, Elapsed: 10 * (at + 1) },
+    ]);
+    await send("go", events.map((event) => JSON.stringify(event)).join("\n"));
+    const classes = ["Cart", "Pay", "User", "Mail"].map((name) => `com.acme.${name}Test`);
+    const suites = classes.map((name, at) => {
+      const nested = `<testcase classname="${name}$Inner" name="b" time="0.1"/>`;
+      return `<testsuite name="${name}" time="${10 * (at + 1)}"><testcase classname="${name}" name="a" time="0.1"/></testsuite><testsuite name="${name}$Inner" time="1">${nested}</testsuite>`;
+    });
+    await send("java", `<testsuites>${suites.join("")}</testsuites>`);
+    const sources = classes.map((name) => `src/test/java/${name.replaceAll(".", "/")}.java`);
+    const execution = await begin();
+    for (const [task, files, more] of [
+      ["go", packages, 0],
+      ["java", classes, 1],
+      ["java", sources, 1],
+    ] as const) {
+      const shards = await Promise.all([1, 2, 3].map((shard) => planOf(execution, task, `${shard}/3`, [...files])));
+      expect(shards.map(sumOf).sort()).toEqual([30 + 2 * more, 30 + more, 40 + more].sort());
+    }
+  });
+
+  test("of a class that no report of a shard has makes the shard incomplete", async () => {
+    const classes = Array.from({ length: 6 }, (_, at) => `com.acme.Case${at}Test`);
+    const xml = (names: string[]) =>
+      `<testsuites>${names.map((name) => `<testsuite name="${name}" time="1"><testcase classname="${name}" name="a"/></testsuite>`).join("")}</testsuites>`;
+    await send("classes", xml(classes));
+    const execution = await begin({ key: "classes of shards" });
+    const { files } = await planOf(execution, "classes", "1/2", classes);
+    await own.call("POST", `/test-runs?execution_id=${execution}&task_slug=classes&shard=1/2`, xml(files.slice(1)));
+    const { warnings } = await own.get(`/executions/${execution}/test-runs/classes`);
+    expect(warnings).toContain(`1 file of the split went to this shard and is in no report: ${files[0]}`);
+  });
+});

@@ -181,7 +181,35 @@ describe("a task", () => {
     await ends(project, id);
     expect(parts.map(({ length }) => length)).toEqual([2, 2]);
     expect(parts.flat().sort()).toEqual(["a.test.ts", "b.test.ts", "c.test.ts", "d.test.ts"]);
-    expect(runner.front.requests.filter(({ path }) => path.includes("/plan?"))).toHaveLength(3);
+    expect(runner.front.requests.filter(({ path }) => path.includes("/plan?"))).toHaveLength(5);
+    await stopped(runner);
+  });
+
+  test("of shards that skip files of their plan is incomplete, with the number and names of the files", async () => {
+    const project = await fresh();
+    const id = await start(project, { tasks: [{ slug: "unit", shards: 2 }] });
+    const index = "${ASSAY_SHARD%/*}";
+    const command = `env > env-${index}; ${awaitFile(`go-${index}`)}; cp ran-${index} ${index}.xml`;
+    const runner = startRunner({ place: project, tasks: { unit: task(command, { report: "?.xml" }) } });
+    const files = Array.from({ length: 12 }, (_, at) => `t/${at}.test.ts`);
+    const skipped: string[] = [];
+    for (const shard of [1, 2]) {
+      const env = await environmentOf(runner.file(`env-${shard}`));
+      const { output } = await run(["split", ...files], { env, cwd: runner.directory });
+      const [first, ...others] = output.trim().split("\n");
+      skipped.push(first!);
+      const cases = others.map((file) => `<testcase name="a" classname="${file}" file="${file}"/>`);
+      await Bun.write(runner.file(`ran-${shard}`), `<testsuite name="s">${cases.join("")}</testsuite>`);
+      await Bun.write(runner.file(`go-${shard}`), "");
+    }
+    const ended = await ends(project, id);
+    expect([ended.status, ended.failed, ended.passed]).toEqual(["failed", 0, 10]);
+    const { tasks } = await see(project, id);
+    expect(tasks[0]).toMatchObject({ status: "failed", reason: "report is incomplete" });
+    const path = `/projects/${project.project}/executions/${id}/test-runs/unit`;
+    const { warnings } = (await ask(`GET ${path}`, { key: project.key })).body;
+    const said = skipped.map((file) => `1 file of the split went to this shard and is in no report: ${file}`);
+    expect(warnings).toEqual(expect.arrayContaining(said));
     await stopped(runner);
   });
 
@@ -235,13 +263,27 @@ describe("a task", () => {
     await stopped(runner);
   });
 
-  test("whose time is over is ended, and failed", async () => {
+  const HANGS = `echo "pid $$"; sleep 1000`;
+  const SAYS_TIME = "Timed out after 1 s";
+  const SAYS_SILENCE = "The command printed nothing for 1 s";
+  test.each([
+    ["time is over", HANGS, { timeoutSeconds: 1 }, SAYS_TIME],
+    ["time is over, with a green report", `${report("pp")}; ${HANGS}`, { timeoutSeconds: 1 }, SAYS_TIME],
+    ["command is silent", HANGS, { silenceSeconds: 1 }, SAYS_SILENCE],
+    ["command is silent, with a green report", `${report("pp")}; ${HANGS}`, { silenceSeconds: 1 }, SAYS_SILENCE],
+    ["command crashes, with a green report", `${report("pp")}; kill -SEGV $$`, {}, "The command was ended by SIGSEGV"],
+  ])("whose %s is red, and reason, test case and log say why", async (_, command, more, message) => {
     const project = await fresh();
-    const id = await start(project, { tasks: [{ slug: "unit", timeoutSeconds: 1 }] });
-    const runner = startRunner({ place: project, tasks: { unit: task(`echo "pid $$"; sleep 1000`) } });
-    expect((await ends(project, id)).tasks[0].status).toBe("failed");
-    expect(JSON.stringify(await casesOf(project, id))).toContain("Timed out after 1 s");
-    expect(lives(pidIn((await logOf(project, id)).text))).toBe(false);
+    const id = await start(project);
+    const runner = startRunner({ place: project, tasks: { unit: task(command, more) } });
+    const ended = await ends(project, id);
+    expect([ended.status, ended.failed, ended.tasks[0].status]).toEqual(["failed", 1, "failed"]);
+    expect(ended.reason.toLowerCase()).toBe(`failed: unit: ${message.toLowerCase()}`);
+    const failed = (await casesOf(project, id)).filter(({ status }: { status: string }) => status === "failed");
+    expect(failed.map((one: { message: string }) => one.message)).toEqual([message]);
+    const { text } = await logOf(project, id);
+    if (command.includes(HANGS)) expect(lives(pidIn(text))).toBe(false);
+    if (command.includes(HANGS)) expect(text.split("\n")).toContain(`[assay] ${message}`);
     await stopped(runner);
   });
 });

@@ -28,8 +28,8 @@ describe("SIGTERM", () => {
     const runner = startRunner({ place: project, tasks: { unit: task("true") } });
     await until(() => runner.syncs().length === 1);
     await stopped(runner);
-    expect(runner.syncs().at(-1)).toMatchObject({ free: 0, waitSeconds: 0 });
-    expect(runner.syncs()).toHaveLength(2);
+    expect(runner.syncs().at(-1)).toMatchObject({ free: 0, waitSeconds: 0, stopping: true });
+    expect(runner.syncs()).toHaveLength(3);
   });
 
   test("lets what runs end, and takes nothing new", async () => {
@@ -72,7 +72,7 @@ describe("SIGTERM", () => {
         : undefined,
     );
     await stopped(runner);
-    expect(runner.syncs().at(-1)).toMatchObject({ free: 0, returned: [lease.id] });
+    expect(runner.syncs().at(-2)).toMatchObject({ free: 0, returned: [lease.id] });
   });
 });
 

@@ -71,6 +71,7 @@ const NOT_RUN: Record<string, string> = {
   "/verify":
     "needs a runner with a repository: test/full/operations/verifications.test.ts verifies a test case with one",
   "npx jest": "needs Jest from the network; test/full/cli/split.test.ts runs its commands",
+  "go list ./...": "needs Go; test/api/plans.test.ts plans packages",
   "--timings bun": "needs a later version of Bun than the tests",
   "gh run download": "needs GitHub; test/cli/import.test.ts imports such a folder",
   "npx playwright test": "needs Playwright from the network; test/cli/split.test.ts runs its commands",

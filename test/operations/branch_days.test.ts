@@ -9,7 +9,7 @@ import {
   updateExecution,
   updateRepeatedStatus,
 } from "../../src/store/executions.ts";
-import { noWrites, storeIngest } from "../../src/store/ingest.ts";
+import { noWrites, writeReports } from "../../src/store/report_writes.ts";
 import { markSample } from "../../src/store/onboarding.ts";
 import { isFull } from "../depth.ts";
 import { createHarness, until } from "../harness.ts";
@@ -76,7 +76,7 @@ async function insert({ completedAt = time(), branch, status }: Inserted = {}): 
     runCompletedAt: null,
   };
   await begin(async (sql) => {
-    await storeIngest(sql, project, { ...noWrites(), newExecutions: [execution] });
+    await writeReports(sql, project, { ...noWrites(), newExecutions: [execution] });
     for (let run = random(3); run > 0; run--)
       await sql`
         insert into test_run (project_id, id, execution_id, task_slug, status, attempt, duration_ms, tests_started_at, completed_at)
@@ -94,7 +94,7 @@ async function change(id: string, more: Partial<ExecutionChange>): Promise<void>
   const changed = { status, arrived: false, now: new Date(endedAt ?? time()), ...more, id, endedAt };
   await begin(async (sql) => {
     await sql`update test_run set duration_ms = ${random(100_000)} where execution_id = ${id}`;
-    await storeIngest(sql, project, { ...noWrites(), changedExecutions: [changed] });
+    await writeReports(sql, project, { ...noWrites(), changedExecutions: [changed] });
   });
 }
 

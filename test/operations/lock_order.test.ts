@@ -9,7 +9,7 @@ import { findOrInsertExecution } from "../../src/operations/executions/found_exe
 import { prepareReport } from "../../src/operations/ingest/prepare.ts";
 import { resolveReport } from "../../src/operations/ingest/resolve.ts";
 import { addSampleData, removeSampleData } from "../../src/operations/projects/onboarding.ts";
-import { locksFor, takeReports } from "../../src/operations/ingest/ingest.ts";
+import { locksFor, takeReport } from "../../src/operations/ingest/ingest.ts";
 import { readReport } from "../../src/reports/read.ts";
 import type { UploadParameters } from "../../src/schema/test_runs.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
@@ -61,8 +61,7 @@ async function upload(project: string, given: Partial<UploadParameters>) {
   const numbers = await resolveReport(pool, begin, project, prepared, parameters);
   return await begin(async (sql) => {
     for (const lock of locksFor(project, parameters)) await takeLock(sql, lock);
-    const { outputs } = await takeReports(sql, project, [{ prepared, parameters, numbers }], { mayWait: true });
-    return outputs[0]!;
+    return await takeReport(sql, project, { prepared, parameters, numbers });
   });
 }
 

@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, test } from "bun:test";
 import { createHarness } from "../harness.ts";
-import { resolveTestCases, requestDictionary } from "../../src/operations/ingest/resolve.ts";
+import { resolveTestCases } from "../../src/operations/ingest/resolve.ts";
 import { identify, identityOf, type PlacedCase } from "../../src/rules/identity.ts";
 import type { Tx } from "../../src/database/connect.ts";
 import { insertTestCases } from "../../src/store/test_case_names.ts";
@@ -23,15 +23,13 @@ const MANY: PlacedCase[] = Array.from({ length: COUNT }, (_, index) => ({
 const NUMBERS = Array.from({ length: COUNT }, (_, index) => index + 1);
 
 const execution = { id: null, key: null, branch: null, commit: null };
-const name = (cases: readonly PlacedCase[], transact = begin, coming?: Awaited<ReturnType<typeof requestDictionary>>) =>
+const name = (cases: readonly PlacedCase[], transact = begin) =>
   resolveTestCases(
     pool,
     transact,
     { projectId, taskSlug: "t", execution, isWhole: true },
     identify(projectId, "t", cases),
-    coming,
   );
-const request = () => requestDictionary(begin, projectId, COUNT);
 
 const stored = () => pool<(PlacedCase & { number: number })[]>`
   select number, suite, name, file from test_case where project_id = ${projectId} order by number`;
@@ -40,7 +38,6 @@ test("each gets a number in the order of the report, and keeps it", async () => 
   expect(await name(MANY)).toEqual(NUMBERS);
   expect([...(await stored())]).toEqual(MANY.map((place, index) => ({ number: index + 1, ...place })));
   expect(await name(MANY.toReversed())).toEqual(NUMBERS.toReversed());
-  expect(await name(MANY, begin, await request())).toEqual(NUMBERS);
 });
 
 test("nobody sees the highest number before all of them are there", async () => {
@@ -67,28 +64,8 @@ test("where the transaction fails, the next one adds what is missing", async () 
 });
 
 test("four that bring the same ones at once name them alike", async () => {
-  const named = await Promise.all(
-    [0, 1, 2, 3].map(async (index) => await name(MANY, begin, index % 2 === 0 ? await request() : undefined)),
-  );
+  const named = await Promise.all([0, 1, 2, 3].map(() => name(MANY)));
   for (const numbers of named) expect(numbers).toEqual(NUMBERS);
-});
-
-test("what others add and move after the names were read is not added again", async () => {
-  const [moved, other] = [
-    { suite: "s", name: "moved", file: "a/x.ts" },
-    { suite: "s", name: "other", file: "a/y.ts" },
-  ];
-  expect(await name([moved, other])).toEqual([1, 2]);
-  const coming = await request();
-  await coming.names;
-  const now = [{ ...moved, file: "b/x.ts" }, other, { ...other, name: "added" }];
-  expect(await name(now)).toEqual([1, 2, 3]);
-  expect(await name([...now, ...MANY], begin, coming)).toEqual([1, 2, 3, ...NUMBERS.map((number) => number + 3)]);
-  const former = await request();
-  await former.names;
-  const later = [{ ...moved, file: "c/x.ts" }, other, now[2]!];
-  expect(await name(later)).toEqual([1, 2, 3]);
-  expect(await name(later, begin, former)).toEqual([1, 2, 3]);
 });
 
 test.each([1, COUNT])(

@@ -6,10 +6,10 @@ import { createHarness } from "../harness.ts";
 import { BUGS, dump, type GivenReport, historyOf, NOW, START, TABLES } from "./ingest_history.ts";
 import { createRandom } from "../random.ts";
 import { catchUp } from "../../src/operations/health/catch_up.ts";
-import { locksFor, takeReports } from "../../src/operations/ingest/ingest.ts";
+import { locksFor, takeReport } from "../../src/operations/ingest/ingest.ts";
 import { prepareReport } from "../../src/operations/ingest/prepare.ts";
 import { resolveReport } from "../../src/operations/ingest/resolve.ts";
-import type { TakenReport } from "../../src/operations/ingest/store.ts";
+import type { TakenReport } from "../../src/operations/ingest/taken_report.ts";
 import { readReport } from "../../src/reports/read.ts";
 import { takeLock } from "../../src/database/locks.ts";
 import { firstIdAt } from "../../src/database/time_bounds.ts";
@@ -42,11 +42,7 @@ async function take(project: string, { parameters: given, body }: GivenReport): 
   const numbers = await resolveReport(pool, begin, project, prepared, parameters);
   return await begin(async (sql) => {
     for (const lock of locksFor(project, parameters)) await takeLock(sql, lock);
-    const { outputs } = await takeReports(sql, project, [{ prepared, parameters, numbers }], {
-      mayWait: true,
-      now: NOW,
-    });
-    return outputs[0]!;
+    return await takeReport(sql, project, { prepared, parameters, numbers }, NOW);
   });
 }
 

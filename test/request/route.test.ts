@@ -27,7 +27,7 @@ test("a handler sees the parts of its own family only", () => {
     route("POST /projects/:projectId/upload", { summary: "", body: "upload", answer: v.string() }, async (context) => {
       // @ts-expect-error It is no list.
       void context.page;
-      void context.upload.commitBatched;
+      void context.upload.claim;
       return context.body.digest;
     }),
     route("GET /projects/:projectId/stream", { summary: "", stream: "Events", answer: null }, async (context) => {

@@ -3,7 +3,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkoutFolder, type CheckoutConfig, openCheckout, passwordsOf } from "../../src/runner/checkout.ts";
+import {
+  checkoutFolder,
+  type CheckoutConfig,
+  createCheckouts,
+  openCheckout,
+  passwordsOf,
+} from "../../src/runner/checkout.ts";
 import { GIT_ENVIRONMENT, GIT_OPTIONS, NoSuchCommitError } from "../../src/runner/git_clone.ts";
 import { createPlace, readOutput, removePlace } from "../places.ts";
 
@@ -65,7 +71,7 @@ function open(repository: string) {
   const take = (commit: string | null, branch: string | null = null, more: Partial<CheckoutConfig> = {}) =>
     checkout.take(configOf(repository, more), { commit, branch }, run);
   const trees = () =>
-    readdirSync(join(folder, "work"), { withFileTypes: true }).filter((entry) => entry.isDirectory()).length;
+    readdirSync(join(folder, "work"), { withFileTypes: true }).filter((entry) => /^\d+$/.test(entry.name)).length;
   return { checkout, take, ran, folder, trees };
 }
 
@@ -181,32 +187,145 @@ describe("a work tree", () => {
     expect(await isPrepared({ prepare: ["npm install"] })).toBe(false);
   });
 
-  test("that a killed runner has left is taken over, one that a living one has is not", async () => {
+  test("that a killed runner has left is taken over, as checkout and preparation left it", async () => {
     const { path, one } = await createRepository();
     const { take, folder } = open(path);
     const left = await take(one);
-    await sh(left.directory, "echo broken > .git; echo changed > file");
-    const living = Bun.spawn(["sleep", "60"]);
-    const [, number] = /work\/(\d+)$/.exec(left.directory)!;
-    const failed = { output: "", exitCode: 1 };
-    const pidFile = join(folder, `work/${number}.pid`);
-    for (const nobody of ["", "0", String(process.pid)]) {
-      writeFileSync(pidFile, nobody);
-      const taken = await openCheckout(folder, host)
-        .take(configOf(path, { keep: 1 }), { commit: one, branch: null }, async () => failed)
-        .catch(() => "tried");
-      expect(taken).toBe("tried");
-      expect(existsSync(pidFile)).toBeFalse();
-    }
-    writeFileSync(pidFile, "999999999");
-    const next = openCheckout(folder, host);
+    await sh(left.directory, "echo made > made");
+    await left.prepared();
+    await sh(left.directory, "rm -rf .git; echo broken > .git; echo changed > file; echo x > left");
     const config = configOf(path, { keep: 1 });
-    const tree = await next.take(config, { commit: one, branch: null }, runGit);
-    expect([tree.directory, fileIn(tree)]).toEqual([left.directory, "one"]);
-    writeFileSync(join(folder, `work/${number}.pid`), String(living.pid));
-    const other = await openCheckout(folder, host).take(config, { commit: one, branch: null }, runGit);
-    expect(other.directory).not.toBe(left.directory);
-    living.kill();
+    const tree = await openCheckout(folder, host).take(config, { commit: one, branch: null }, runGit);
+    expect([tree.directory, tree.isPrepared, fileIn(tree)]).toEqual([left.directory, true, "one"]);
+    expect(readdirSync(tree.directory).sort()).toEqual([".git", ".gitignore", "file", "made"]);
+    expect(await sh(tree.directory, "git status --porcelain")).toBe("?? made");
+  });
+
+  describe("begins as checkout and preparation left it, whatever the task before did:", () => {
+    /** Runs `script` in a prepared tree, and takes the tree again. */
+    async function after(script: string, prepare = "echo patched > file; mkdir node_modules; echo x > node_modules/x") {
+      const { path, two } = await createRepository();
+      const { take, checkout } = open(path);
+      const first = await take(two, null, { keep: 1 });
+      await sh(first.directory, prepare);
+      await first.prepared();
+      await sh(first.directory, script);
+      first.release();
+      await checkout.settled();
+      const again = await take(two, null, { keep: 1 });
+      return { again, path, two };
+    }
+    const listIn = (directory: string) => sh(directory, "find . -path ./.git -prune -o -print | sort");
+
+    test.each([
+      ["files that nothing ignores", "echo x > new; mkdir -p a/b; echo x > a/b/c"],
+      ["ignored files, in folders of the preparation too", "echo x > node_modules/y; mkdir node_modules/.cache"],
+      ["folders without write permission", "mkdir ro; echo x > ro/x; chmod 555 ro"],
+      ["names that are not UTF-8", "printf x > \"$(printf 'a\\377\\n')\""],
+      ["files that git was told to ignore", "echo dirty > .gitignore; git update-index --assume-unchanged .gitignore"],
+      ["a sparse checkout", "git checkout -q file; git sparse-checkout set --no-cone nothing; echo patched > file"],
+      ["git settings", "git config user.name left; git config core.worktree /tmp"],
+      [
+        "branches, commits and a stash",
+        "git checkout -qb left; git commit -qam left; echo x > .gitignore; git stash -q; echo patched > file",
+      ],
+      ["locks of git", "touch .git/index.lock .git/config.lock .git/HEAD.lock .git/packed-refs.lock"],
+      ["no git directory", "rm -rf .git"],
+      ["deleted files", "rm .gitignore"],
+      ["files instead of folders, and folders instead of files", "rm .gitignore; mkdir .gitignore; touch .gitignore/x"],
+    ])("%s", async (_, script) => {
+      // What the preparation wrote stays as it is: a copy of the same text would be another file.
+      const { again, two } = await after(
+        script.replaceAll("; echo patched > file", "").replace("git checkout -q file; ", ""),
+      );
+      const isRestored = again.isPrepared;
+      if (!isRestored) await sh(again.directory, "echo patched > file; mkdir node_modules; echo x > node_modules/x");
+      expect([fileIn(again), await listIn(again.directory)]).toEqual([
+        "patched",
+        [".", "./.gitignore", "./file", "./node_modules", "./node_modules/x"].join("\n"),
+      ]);
+      expect(await sh(again.directory, "git rev-parse HEAD; git status --porcelain; git branch; git stash list")).toBe(
+        `${two}\n M file\n* (HEAD detached at ${two.slice(0, 7)})`,
+      );
+      expect(await sh(again.directory, "git config user.name || echo none")).toBe("none");
+      expect(readFileSync(join(again.directory, ".gitignore"), "utf8")).toBe("node_modules\n");
+    });
+
+    test.each([
+      ["changed", "echo dirty > node_modules/x"],
+      [
+        "changed, of the same size and with the same time",
+        "touch -r node_modules/x t; echo y > node_modules/x; touch -r t node_modules/x; rm t",
+      ],
+      ["deleted", "rm -rf node_modules"],
+    ])("what the preparation made, prepared again if it was %s", async (_, script) => {
+      const { again } = await after(script);
+      expect(again.isPrepared).toBe(false);
+      expect(again.notes).toEqual(['An earlier task changed "node_modules/x": the commit is prepared again']);
+      expect(await listIn(again.directory)).toBe(".\n./.gitignore\n./file");
+      expect(fileIn(again)).toBe("two");
+    });
+
+    test("a file of the commit that the preparation changed is prepared again, and not restored from git", async () => {
+      const { again } = await after("git checkout -q file");
+      expect([again.isPrepared, fileIn(again)]).toEqual([false, "two"]);
+    });
+  });
+
+  test("has a git directory of its own: nothing that a task does to it is in the tree of another commit", async () => {
+    const { path, one, two } = await createRepository();
+    const { take, checkout, folder } = open(path);
+    const first = await take(one, null, { keep: 1 });
+    await first.prepared();
+    await sh(
+      first.directory,
+      'git config --local alias.x "!false"; git branch left; git tag left; git update-ref refs/heads/y HEAD',
+    );
+    const common = await sh(first.directory, "git rev-parse --git-common-dir");
+    await sh(first.directory, `touch ${common}/config.lock ${common}/packed-refs.lock`);
+    first.release();
+    await checkout.settled();
+    const second = await take(two, null, { keep: 1 });
+    expect(fileIn(second)).toBe("two");
+    expect(await sh(second.directory, "git for-each-ref; git config --get-regexp alias || true")).toBe("");
+    expect(await sh(join(folder, "repository.git"), "git for-each-ref refs/heads refs/tags")).toBe("");
+  });
+
+  test("shares no clone with another process: the second one has its own", async () => {
+    const { path, one } = await createRepository();
+    const root = join(place, `shared-${repositories++}`);
+    const script = `import { createCheckouts } from ${JSON.stringify(join(import.meta.dir, "../../src/runner/checkout.ts"))};
+      createCheckouts(${JSON.stringify(root)}, process.env)(${JSON.stringify(configOf(path))});
+      console.log("open"); await new Response(Bun.stdin.stream()).text();`;
+    const other = Bun.spawn([process.execPath, "-e", script], { stdin: "pipe", stdout: "pipe" });
+    const { value } = await other.stdout.getReader().read();
+    expect(new TextDecoder().decode(value)).toBe("open\n");
+    const take = () =>
+      createCheckouts(root, host)(configOf(path))!.take(configOf(path), { commit: one, branch: null }, runGit);
+    const folder = checkoutFolder(root, configOf(path));
+    expect((await take()).directory).toBe(join(`${folder}-2`, "work/1"));
+    await other.stdin.end();
+    await other.exited;
+    expect((await take()).directory).toBe(join(folder, "work/1"));
+  });
+
+  test("of a shallow repository is checked out", async () => {
+    const { path, two } = await createRepository();
+    const shallow = join(place, `shallow-${repositories++}`);
+    await sh(place, `git clone -q --depth 1 file://${path} ${shallow}`);
+    const { take } = open(shallow);
+    const tree = await take(null, "main");
+    expect([tree.commit, fileIn(tree)]).toEqual([two, "two"]);
+    expect(await sh(tree.directory, "git log --format=%s")).toBe("two");
+  });
+
+  test("that git cannot check out is told with the words of git", async () => {
+    const { path } = await createRepository();
+    await sh(path, "echo 'large filter=media' > .gitattributes; echo x > large; git add .; git commit -qm large");
+    const { take } = open(path);
+    writeFileSync(join(place, "gitconfig"), '[filter "media"]\n  smudge = false\n  required = true\n');
+    const taking = take(null, "main");
+    await expect(taking).rejects.toThrow("git cannot check out the commit: fatal: large: smudge filter media failed");
   });
 
   test("of submodules has them where that is wanted", async () => {

@@ -57,6 +57,7 @@ async function runWith(repository: string, { lease, submodules = false, retries 
   const stop = new AbortController();
   let output = "";
   const end = await runTask({
+    settleCommit: async (commit) => commit,
     lease: { ...LEASE, ...lease },
     config: { ...CONFIG, git },
     ...{ host, mask: createMask([]), graceMs: 10_000, cgroups: undefined, onNote: () => {} },
@@ -169,6 +170,11 @@ describe("the reason in a message", () => {
     ["fatal: Could not read from remote repository.\n", "fatal: Could not read from remote repository."],
     ["warning: x\nerror: cannot lock ref 'refs/a'\nerror: b\n", "error: cannot lock ref 'refs/a'"],
     ["fatal: remote error: a\u001b[31m\tb\u0000c\n", "fatal: remote error: a [31m b c"],
+    ["git: 'lfs' is not a git command. See 'git --help'.\n", "git: 'lfs' is not a git command. See 'git --help'."],
+    [
+      "Downloading a (4 B)\nError downloading object: a (0a1b): Smudge error: connection refused\nerror: external filter 'git-lfs filter-process' failed\nfatal: a: smudge filter lfs failed\n",
+      "Error downloading object: a (0a1b): Smudge error: connection refused",
+    ],
     ["remote: Counting objects\n", ""],
     ["", ""],
   ])("of %j", (output, reason) => expect(gitReasonIn(output)).toBe(reason));

@@ -25,7 +25,9 @@ function serverOf(reply: (path: string, key: string | undefined) => ReturnType<t
 
 describe("a runner", () => {
   test("registers once, however much it asks at once, and asks with its own key", async () => {
-    const server = serverOf((path) => (path === "/runners" ? answer(201, { key: "own" }) : answer(200)));
+    const server = serverOf((path) =>
+      path === "/runners" ? answer(201, { key: "own", runner: "build-1" }) : answer(200),
+    );
     await Promise.all([server.ask(sync), server.ask(sync)]);
     await server.ask(sync);
     expect(server.asked).toEqual(["/runners first", "/leases own", "/leases own", "/leases own"]);
@@ -34,7 +36,9 @@ describe("a runner", () => {
   test("gets another key when its own has ended, and asks again", async () => {
     let keys = 0;
     const server = serverOf((path, key) =>
-      path === "/runners" ? answer(201, { key: `own ${++keys}` }) : answer(key === "own 1" && keys < 2 ? 401 : 200),
+      path === "/runners"
+        ? answer(201, { key: `own ${++keys}`, runner: "build-1" })
+        : answer(key === "own 1" && keys < 2 ? 401 : 200),
     );
     expect((await server.ask(sync)).status).toBe(200);
     expect(server.asked).toEqual(["/runners first", "/leases own 1", "/runners first", "/leases own 2"]);
@@ -42,7 +46,7 @@ describe("a runner", () => {
 
   test("is not given one key after the other where a new one is refused as well", async () => {
     const server = serverOf((path) =>
-      path === "/runners" ? answer(201, { key: "own" }) : answer(401, "not for runners"),
+      path === "/runners" ? answer(201, { key: "own", runner: "build-1" }) : answer(401, "not for runners"),
     );
     expect(await server.ask(sync)).toMatchObject({ status: 401, text: '"not for runners"' });
     expect(server.asked).toEqual(["/runners first", "/leases own", "/runners first", "/leases own"]);
@@ -57,7 +61,7 @@ describe("a runner", () => {
   });
 
   test("waits and tries again where the server has no time for it", async () => {
-    const answers = [answer(429), answer(503), answer(201, { key: "own" })];
+    const answers = [answer(429), answer(503), answer(201, { key: "own", runner: "build-1" })];
     const server = serverOf((path) => (path === "/runners" ? answers.shift()! : answer(200)));
     expect((await server.ask(sync)).status).toBe(429);
     expect((await server.ask(sync)).status).toBe(503);

@@ -31,7 +31,7 @@ type More = {
   host?: Record<string, string>;
   graceMs?: number;
   cgroups?: Cgroups | undefined;
-  freeBytes?: (path: string) => number;
+  freeSpace?: (path: string) => { bytes: number; files: number };
   /** The content of files in the directory. */
   files?: Record<string, string>;
 };
@@ -77,6 +77,7 @@ function begin(command: string, more: More = {}) {
   const chunks: Uint8Array[] = [];
   const notes: string[] = [];
   const ended = runTask({
+    settleCommit: async (commit) => commit,
     ...{ lease, config, host: { ...host, ...more.host }, stop: stop.signal, hurry: hurry.signal },
     ...{
       onOutput: (bytes) => void chunks.push(bytes),
@@ -84,7 +85,7 @@ function begin(command: string, more: More = {}) {
       graceMs: more.graceMs ?? 10_000,
       mask: createMask(more.secrets ?? []),
       cgroups: more.cgroups,
-      ...(more.freeBytes ? { freeBytes: more.freeBytes } : {}),
+      ...(more.freeSpace ? { freeSpace: more.freeSpace } : {}),
     },
   });
   const output = () => Buffer.concat(chunks).toString();
@@ -151,12 +152,15 @@ describe("a failure of the infrastructure", () => {
     expect(await begin("exit 76", { config }).ended).toMatchObject({ kind: "failure", exitCode: 76 });
   });
 
-  test("is a command that failed on a full disk; one that passed has passed", async () => {
-    const freeBytes = () => 4_096;
-    const task = begin(`${WRITE_REPORT}; exit 1`, { freeBytes });
-    const message = `The command ended with 1, and the disk of ${JSON.stringify(task.directory)} is full`;
+  test.each([
+    ["is full", { bytes: 4_096, files: 1_000 }],
+    ["has no free inodes", { bytes: 1_000_000_000, files: 2 }],
+  ])("is a command that failed on a disk that %s; one that passed has passed", async (state, space) => {
+    const freeSpace = () => space;
+    const task = begin(`${WRITE_REPORT}; exit 1`, { freeSpace });
+    const message = `The command ended with 1, and the disk of ${JSON.stringify(task.directory)} ${state}`;
     expect(await task.ended).toEqual({ kind: "infrastructure", message, exitCode: 1 });
-    expect(await begin(WRITE_REPORT, { freeBytes }).ended).toMatchObject({ kind: "report", exitCode: 0 });
+    expect(await begin(WRITE_REPORT, { freeSpace }).ended).toMatchObject({ kind: "report", exitCode: 0 });
   });
 });
 
@@ -449,7 +453,7 @@ describe("before and after", () => {
     await until(() => task.output() !== "");
     task.stop.abort("Cancelled");
     expect(await task.ended).toEqual({ kind: "failure", message: "Cancelled" });
-    expect(task.output()).toBe("began\nafter\n");
+    expect(task.output()).toBe("began\n[assay] Cancelled\nafter\n");
   });
 });
 
@@ -461,17 +465,10 @@ describe("the commit that is tested", () => {
   const config = { before: COMMIT };
   const at = (commit: string | null) => ({ execution: { id: "e", branch: null, commit, baseUrl: null } });
 
-  test("is stored where the execution names none", async () => {
-    const task = begin(`${WRITE_REPORT}; git rev-parse HEAD`, { config });
-    const end = await task.ended;
-    const [head] = /[0-9a-f]{40}/.exec(task.output())!;
-    expect(end).toMatchObject({ kind: "report", exitCode: 0, commit: head });
-  });
-
   test("is the one that the execution asks for, short or long, or the command does not run", async () => {
     const wrong = begin("echo ran", { config, lease: at("0".repeat(40)) });
     const told =
-      /^The working directory is at commit [0-9a-f]{12}, but the execution names 0{40}: check it out in "before"/;
+      /^The working directory is at commit [0-9a-f]{12}, but the execution tests 0{40}: check out "\$ASSAY_COMMIT" in "before"/;
     expect(await wrong.ended).toEqual({ kind: "infrastructure", message: expect.stringMatching(told) });
     expect(wrong.output()).not.toContain("ran");
     // The same commit each time.

@@ -1,5 +1,10 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { insertOccurrences, type Occurrence, withdrawOccurrences } from "../../src/store/bug_occurrences.ts";
+import {
+  insertOccurrences,
+  type Occurrence,
+  type OccurrenceRun,
+  withdrawOccurrences,
+} from "../../src/store/bug_occurrences.ts";
 import { cartReport, createPages } from "./browser.ts";
 import { countImpacts } from "../../src/work/impact.ts";
 
@@ -47,9 +52,7 @@ describe("the list", () => {
     expect(due).toEqual({ later: true });
     await countImpacts(database.pool, new Date(Date.now() + 15 * 86_400_000));
     expect(await impacts()).toBe(0);
-    const [last] = await database.pool<
-      (Occurrence & Omit<Parameters<typeof insertOccurrences>[2], "onDefaultBranch">)[]
-    >`
+    const [last] = await database.pool<(Omit<Occurrence, "run"> & Omit<OccurrenceRun, "onDefaultBranch">)[]>`
       select o.bug_report_id as "bugId", o.test_case as "testCase", o.message, o.run_id as id, e.id as "executionId", e.branch,
         e.commit, o.seen_at as "seenAt"
       from bug_occurrence o join test_run r on r.id = o.run_id join execution e on e.id = r.execution_id
@@ -58,7 +61,7 @@ describe("the list", () => {
     await database.begin((sql) => withdrawOccurrences(sql, own.project, run));
     await countImpacts(database.pool, new Date(Date.now() + 1_000));
     expect(await impacts()).toBe(3);
-    await database.begin((sql) => insertOccurrences(sql, own.project, run, [last!]));
+    await database.begin((sql) => insertOccurrences(sql, own.project, [{ ...last!, run }]));
     await countImpacts(database.pool, new Date(Date.now() + 1_000));
     expect(await impacts()).toBe(4);
   });

@@ -1,7 +1,7 @@
 /** Background work of two servers at once: claims that are lost, pauses, and what both find out. */
 
 import { beforeEach, expect, test } from "bun:test";
-import { lockDueEvent, putEventOff } from "../../src/store/events.ts";
+import { lockDueEvent, postponeEvent } from "../../src/store/events.ts";
 import { toTestNotice } from "../../src/wording/notification.ts";
 import { createAutomating } from "../automating.ts";
 import { createHarness } from "../harness.ts";
@@ -116,6 +116,6 @@ test("an event that fails on two servers at once is put off once", async () => {
     values (${acme.team}, ${id}, 'integration.disabled', '{}', now() - interval '1 second')`;
   const event = (await database.begin(lockDueEvent))!;
   expect(event.id).toBe(id);
-  expect([await putEventOff(pool, event), await putEventOff(pool, event)]).toEqual([1, undefined]);
+  expect([await postponeEvent(pool, event), await postponeEvent(pool, event)]).toEqual([1, undefined]);
   expect(await database.begin(lockDueEvent)).toBeUndefined();
 });

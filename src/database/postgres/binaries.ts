@@ -49,7 +49,7 @@ async function unpack({ name, blob }: EmbeddedFile, account: SystemAccount | und
   const directory = await install(join(place, name.slice(0, -PACKED.length)), async (directory) => {
     const archive = new Bun.Archive(Bun.zstdDecompressSync(await blob.bytes()));
     await archive.extract(directory).catch((error: Error) => {
-      // Bun says "ReadError" whatever cannot be written.
+      // Bun reports "ReadError" for everything that cannot be written.
       throw new Error(`its programs cannot be unpacked into "${place}" (${error.message}): the disk may be full`);
     });
   });
@@ -68,7 +68,7 @@ export function removeOtherCopies(place: string, { directory }: Binaries): void 
     try {
       rmSync(copy, { recursive: true, force: true });
     } catch {
-      // It belongs to another account. It takes space, and does no harm.
+      // The directory belongs to another account. It only takes space.
     }
   }
 }
@@ -91,7 +91,7 @@ function linkLibraries(root: string): void {
     try {
       symlinkSync(relative(dirname(target), source), join(root, target));
     } catch {
-      // It is there already, or it cannot be made here: probe() tells.
+      // The directory exists already, or cannot be created; probe() reports this.
     }
   }
 }

@@ -18,7 +18,15 @@ import { dirname, join, resolve } from "node:path";
 import postgres from "postgres";
 import { toDiskReason, toPlainError } from "../../file_failure.ts";
 import { type Binaries, findBinaries, removeOtherCopies } from "./binaries.ts";
-import { as, give, type Home, makeOpenPlace, openHome, openPlace, removeUnfinished } from "./home.ts";
+import {
+  as,
+  give,
+  type Home,
+  makeAccessibleDirectory,
+  openHome,
+  accessibleDirectory,
+  removeUnfinished,
+} from "./home.ts";
 import { locked } from "./lock.ts";
 import { endsWithin, findPostmaster, forgetSocketDirectory, halt, launch, serverPort, whenReady } from "./server.ts";
 import { holdUse, recordUse, refuseUnreachable, refuseUsedElsewhere } from "./use.ts";
@@ -27,11 +35,11 @@ export type Embedded = {
   /** Options for postgres.js: socket directory as host, port, username, password, database. */
   connection: { host: string; port: number; username: string; password: string; database: string };
   /**
-   * Starts the server again, at the same address, if it has died or has been told to stop by somebody else and waits for
-   * its clients, which are us, for longer than `graceMs`; cheap while it runs.
+   * Restarts the server at the same address if it has died, or if it was stopped from outside and waits for its clients (this process) for
+   * longer than `graceMs`. Cheap while the server runs.
    */
   revive(graceMs?: number): Promise<void>;
-  /** Stops the server when nobody else is connected any more; otherwise leaves it to them. */
+  /** Stops the server if no other process is connected; otherwise leaves it running for them. */
   stop(): Promise<void>;
 };
 
@@ -45,13 +53,13 @@ type EmbeddedOptions = {
   say?: (message: string) => void;
 };
 
-/** Whoever stops a whole unit tells PostgreSQL and us at once: then we are gone before this is over. */
+/** Stopping a whole unit signals PostgreSQL and this process at once; this process then ends within this time. */
 const STOPPING_GRACE_MS = 10_000;
 
 /** The name under which a handle's own connection is seen in pg_stat_activity. */
 export const holderName = "assay holder";
 
-/** Whether there is a cluster in `directory`, or a link to one that is gone: that is for `startEmbedded` to say. */
+/** Whether `directory` contains a cluster, or a link to a missing one, which `startEmbedded` reports. */
 export function holdsCluster(directory: string): boolean {
   const isLink = lstatSync(directory, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
   if (isLink && !existsSync(directory)) return true;
@@ -89,8 +97,8 @@ async function open(options: EmbeddedOptions, home: Home): Promise<Embedded> {
   const programs = () =>
     findBinaries(binaries, home.account, () => {
       if (!home.account) return dirname(directory);
-      makeOpenPlace();
-      return openPlace;
+      makeAccessibleDirectory();
+      return accessibleDirectory;
     });
   const launchHere = async (found: Binaries) => {
     recordUse(home, directory);
@@ -131,7 +139,7 @@ async function open(options: EmbeddedOptions, home: Home): Promise<Embedded> {
     if (found.length === 0) await holder`create database assay strategy file_copy`;
   } catch (error) {
     await holder.end({ timeout: 0 });
-    // One that is just being killed looks alive for a moment.
+    // A server that is being killed accepts connections for a moment.
     if (running && (await endsWithin(1000, running, cluster))) return open(options, home);
     if (!running) {
       await halt(server, cluster);
@@ -172,7 +180,7 @@ async function open(options: EmbeddedOptions, home: Home): Promise<Embedded> {
     },
     stop() {
       const end = () => stop(cluster, holder).finally(use.release);
-      // Without the locks when somebody has deleted DATA_DIR under us.
+      // Runs without the locks if DATA_DIR was deleted meanwhile.
       return (stopped ??= locks.every((lock) => existsSync(lock)) ? exclusively(end) : end());
     },
   };
@@ -182,7 +190,7 @@ async function stop(cluster: string, holder: postgres.Sql): Promise<void> {
   try {
     const server = findPostmaster(cluster);
     if (!server) return;
-    // Interrupted by somebody else (systemd tells a whole unit), it ends by itself with its last client.
+    // A server that was stopped from outside (systemd signals the whole unit) ends with its last client.
     if (server.status === "stopping" || (await isShared(holder))) return;
     await holder.end({ timeout: 1 });
     await halt(server, cluster);
@@ -194,7 +202,7 @@ async function stop(cluster: string, holder: postgres.Sql): Promise<void> {
 const RECOVERY_MS = 60_000;
 const CUT = new Set(["CONNECTION_CLOSED", "ECONNRESET", "EPIPE", "57P02"]);
 
-/** Asks again while PostgreSQL recovers from the crash of one of its processes: it has cut all connections, and lets nobody in. */
+/** Retries while PostgreSQL recovers from the crash of one of its processes, during which it accepts no connections. */
 async function whenLetIn<T>(ask: () => PromiseLike<T>): Promise<T> {
   const deadline = Date.now() + RECOVERY_MS;
   for (;;)
@@ -230,7 +238,7 @@ function checkVersion(cluster: string, { major, directory }: Binaries): void {
   }
 }
 
-/** Makes the cluster under another name first: one that bears its name is complete, whenever we were killed. */
+/** Creates the cluster under a temporary name first, so that a cluster with the final name is always complete. */
 async function create(home: Home, { directory, major }: Binaries, fsync: boolean, say: (message: string) => void) {
   say(`Making a PostgreSQL ${major} cluster in "${home.directory}"`);
   removeUnfinished(home);

@@ -1,4 +1,4 @@
-/** Where the built-in PostgreSQL keeps its files and which account it runs under: it refuses to run as root. */
+/** The files of the built-in PostgreSQL and the account that it runs under, because it refuses to run as root. */
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
@@ -19,16 +19,16 @@ import { dirname, join } from "node:path";
 
 export type SystemAccount = { uid: number; gid: number; name: string };
 
-/** `account` is set only when we are root and PostgreSQL therefore runs as somebody else. */
+/** `account` is only set if we are root, so that PostgreSQL runs under another account. */
 export type Home = { directory: string; account: SystemAccount | undefined };
 
-/** For what an unprivileged account must reach although the checkout and DATA_DIR are closed to it. */
-export const openPlace = "/var/lib/assay-postgresql";
+/** A directory that an unprivileged account can enter although the checkout and DATA_DIR are closed to it. */
+export const accessibleDirectory = "/var/lib/assay-postgresql";
 
-/** The file in a directory below `openPlace` that contains the path of the link to it. */
+/** The file in a directory below `accessibleDirectory` that contains the path of the link to it. */
 const LINK_RECORD = "link";
 
-/** How to spawn a program of PostgreSQL: as the account, with none of our environment, which holds secrets. */
+/** Options to spawn a program of PostgreSQL: under its account, and without our environment, which has secrets. */
 export const as = (account: SystemAccount | undefined) => ({
   // Bun drops the supplementary groups together with the uid.
   ...(account && { uid: account.uid, gid: account.gid }),
@@ -47,7 +47,7 @@ export function execute(account: SystemAccount | undefined, command: string[]): 
   }
 }
 
-/** Never follows a link: what the account owns, it could replace by one. */
+/** Never follows a link, because the account could replace its own files by links. */
 export function give(account: SystemAccount | undefined, path: string): void {
   if (account) lchownSync(path, account.uid, account.gid);
 }
@@ -100,18 +100,18 @@ function checkLink(requested: string): void {
   if (!leadsHere) writeFileSync(record, requested);
 }
 
-// The new name is random and only the link knows it, so deleting DATA_DIR really starts afresh.
+// The new name is random and stored only in the link, so deleting DATA_DIR really starts afresh.
 function moveHome(requested: string, account: SystemAccount, say: (message: string) => void): void {
   if (readdirSync(requested).length > 0) {
     throw new Error(`The account ${account.name} cannot enter "${requested}": give it search permission for the path`);
   }
-  const directory = join(openPlace, randomBytes(8).toString("hex"));
-  makeOpenPlace();
+  const directory = join(accessibleDirectory, randomBytes(8).toString("hex"));
+  makeAccessibleDirectory();
   mkdirSync(directory);
   letPass(directory);
   if (!canEnter(account, directory)) {
     rmdirSync(directory);
-    throw new Error(`The account ${account.name} can enter neither "${requested}" nor "${openPlace}"`);
+    throw new Error(`The account ${account.name} can enter neither "${requested}" nor "${accessibleDirectory}"`);
   }
   writeFileSync(join(directory, LINK_RECORD), requested);
   rmdirSync(requested);
@@ -123,8 +123,8 @@ function moveHome(requested: string, account: SystemAccount, say: (message: stri
 }
 
 function sayForgotten(requested: string, say: (message: string) => void): void {
-  for (const name of existsSync(openPlace) ? readdirSync(openPlace) : []) {
-    const link = join(openPlace, name, LINK_RECORD);
+  for (const name of existsSync(accessibleDirectory) ? readdirSync(accessibleDirectory) : []) {
+    const link = join(accessibleDirectory, name, LINK_RECORD);
     const isInUse = dirname(link) === realpathSync(requested);
     if (!isInUse && existsSync(link) && readFileSync(link, "utf8") === requested) {
       say(`"${dirname(link)}" holds an earlier database of "${requested}": delete it when nobody needs it any more`);
@@ -132,18 +132,18 @@ function sayForgotten(requested: string, say: (message: string) => void): void {
   }
 }
 
-export function makeOpenPlace(): void {
-  mkdirSync(openPlace, { recursive: true });
-  letPass(openPlace);
+export function makeAccessibleDirectory(): void {
+  mkdirSync(accessibleDirectory, { recursive: true });
+  letPass(accessibleDirectory);
 }
 
-// It stays root's: the account, should somebody take it over, cannot plant links where root writes.
+// The directory stays root's, so that an account that was taken over cannot plant links where root writes.
 const letPass = (directory: string) => chmodSync(directory, 0o711);
 
 const canEnter = (account: SystemAccount, directory: string) =>
   execute(account, ["/bin/sh", "-c", 'cd "$0"', directory]).ok;
 
-// An owner who is not root comes first: a database made by a service account stays its own when root looks in.
+// A non-root owner takes precedence, so that the database of a service account keeps its owner when root runs a command.
 function unprivilegedAccount(requested: string): SystemAccount {
   for (const path of [join(requested, "cluster"), requested, dirname(requested)]) {
     const owner = statSync(path, { throwIfNoEntry: false });
@@ -157,7 +157,7 @@ function unprivilegedAccount(requested: string): SystemAccount {
   throw new Error("PostgreSQL cannot run as root and there is no account postgres or nobody: run Assay as a user");
 }
 
-/** As the account: emptying another's directory as root could be led astray by links. */
+/** Runs under the account, because links could mislead root when it empties a directory of another account. */
 export function removeUnfinished({ directory, account }: Home): void {
   for (const name of readdirSync(directory).filter((name) => name.startsWith("new-"))) {
     execute(account, ["rm", "-rf", join(directory, name)]);

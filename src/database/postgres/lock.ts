@@ -24,7 +24,7 @@ export function tryLock(path: string, mode: keyof typeof BEGIN = "exclusive"): L
   }
 }
 
-/** Runs `action` while nobody else holds the lock. */
+/** Runs `action` while it holds the lock exclusively. */
 export async function locked<Result>(path: string, action: () => Promise<Result>): Promise<Result> {
   const deadline = Date.now() + 120_000;
   for (;;) {
@@ -35,7 +35,7 @@ export async function locked<Result>(path: string, action: () => Promise<Result>
   }
 }
 
-/** Creates the file for its directory's owner alone: anybody who can read it could hold the lock. */
+/** Creates the file for its directory's owner only, because anyone who can read it could hold the lock. */
 function createLockFile(path: string): void {
   let file: number;
   try {

@@ -20,7 +20,7 @@ import { as, give, type Home } from "./home.ts";
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 
-/** As the server itself describes it in postmaster.pid. */
+/** The server as described in postmaster.pid. */
 export type Postmaster = { pid: number; socket: string; status: string };
 
 type RunOptions = { fsync: boolean };
@@ -28,7 +28,7 @@ type RunOptions = { fsync: boolean };
 /** Enough for two servers, and for commands beside them. */
 const MAX_CONNECTIONS = 100;
 
-/** Nothing listens on it: it is a part of the socket's name. */
+/** A part of the name of the socket; nothing listens on this port. */
 export const serverPort = 5432;
 
 /** Waits while the server starts, recovers or stops; undefined when there is none and `isComing` says none will be. */
@@ -70,8 +70,8 @@ function localSocket(cluster: string, named: string): string {
   return basename(named).startsWith(prefix) && fitsInside(home) ? join(home, basename(named)) : named;
 }
 
-// After a reboot, or in a new container, the pid may be anybody's; a postmaster works in its data directory. Another path, or another
-// mount namespace, may lead to the same directory, so paths are not compared.
+// After a reboot, or in a new container, the pid may belong to another process. A postmaster works in its data directory. Paths are not
+// compared, because another path or mount namespace may lead to the same directory.
 function isPostmaster(pid: number, cluster: string): boolean {
   try {
     const works = statSync(`/proc/${pid}/cwd`, { bigint: true });
@@ -90,7 +90,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Stops it whoever is connected, and waits until it is gone. */
+/** Stops the server regardless of its clients, and waits until it has ended. */
 export async function halt(server: Postmaster, cluster: string): Promise<void> {
   process.kill(server.pid, "SIGINT"); // PostgreSQL's fast shutdown
   if (!(await endsWithin(60_000, server, cluster))) {
@@ -120,7 +120,7 @@ export async function launch(
     const output = openSync(log, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
     give(home.account, log);
     const before = statSync(log).size;
-    // Its own session: Ctrl-C in our terminal would stop it before we have drained.
+    // Runs in a session of its own: Ctrl-C in our terminal would otherwise stop it before we have drained.
     const child = Bun.spawn([join(directory, "postgres"), "-D", cluster, ...settings(socket, run)], {
       ...as(home.account),
       stdout: output,
@@ -132,7 +132,7 @@ export async function launch(
     const server = await whenReady(cluster, () => child.exitCode === null && child.signalCode === null, say);
     if (server) return server;
     const said = readFileSync(log).subarray(before).toString().trim().slice(-2000);
-    // Processes of a killed postmaster end by themselves, but not at once.
+    // Processes of a killed postmaster end after a moment.
     if (!said.includes("shared memory block") || Date.now() > deadline) {
       const why = said.includes("No space left on device") ? ", because its disk is full" : "";
       throw new Error(`PostgreSQL does not start${why}; its log "${log}" ends with:\n${said}`);
@@ -159,7 +159,7 @@ export async function isAnswering(home: Home): Promise<boolean> {
   }
 }
 
-/** The one this cluster has always had, so that those who knew a server that died find the one started after it. */
+/** Returns the directory that this cluster has always used, so that clients of a server that died find its successor. */
 function socketDirectory(home: Home): string {
   const known = findSocketDirectory(home);
   if (known) {
@@ -194,8 +194,7 @@ function findInside(home: Home): string | undefined {
   return name && join(home.directory, name);
 }
 
-// In a place where anybody may put something: only what is still the account's own directory will do.
-// Nor that of the cluster of which this one is a copy.
+// The parent directory is writable by all, so only a directory that belongs to the account, and not to a copied cluster, is used.
 function findLinked(home: Home): string | undefined {
   const path = join(home.directory, link);
   if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return undefined;
@@ -205,7 +204,7 @@ function findLinked(home: Home): string | undefined {
   return found?.isDirectory() && isOurs ? linked : undefined;
 }
 
-/** For a new cluster: a server of a cluster that was deleted may still run, and takes its socket away when it ends. */
+/** Prepares a new cluster. The server of a deleted cluster may still run, and removes its socket when it ends. */
 export function forgetSocketDirectory(home: Home): void {
   for (const name of readdirSync(home.directory)) {
     if (name.startsWith(prefix)) renameSync(join(home.directory, name), join(home.directory, `old-${name}`));

@@ -1,4 +1,4 @@
-/** Records and locks the use of a cluster. The pid of its server tells only processes that see it, and those in another container do not. */
+/** Records and locks the use of a cluster. The pid of its server is not sufficient: processes in another container do not see it. */
 import {
   closeSync,
   existsSync,
@@ -16,14 +16,14 @@ import { give, type Home } from "./home.ts";
 import { type Lock, tryLock } from "./lock.ts";
 import { isAnswering, type Postmaster, socketName } from "./server.ts";
 
-/** The process that started PostgreSQL last. The file remains when PostgreSQL stops: whether somebody uses it, the lock says. */
+/** The process that started PostgreSQL last. The file remains when PostgreSQL stops; only the lock shows whether the cluster is in use. */
 type Use = {
   host: string;
   pid: number;
   /** The path by which that process opened the directory. */
   path: string;
   since: string;
-  /** Within one of these, all processes see each other. */
+  /** The PID namespace, in which all processes see each other. */
   pidNamespace: string;
 } & Identity;
 
@@ -110,10 +110,10 @@ function readUse(home: Home): Use | undefined {
   }
 }
 
-// Without the device: its number may change with a restart, or when the disk is mounted again.
+// Excludes the device number, which may change with a restart or a remount.
 function identify(home: Home): Identity {
   const { ino, birthtimeNs, ctimeNs } = statSync(home.directory, { bigint: true });
-  // Where the file system does not know when a file was created, there is 0 or the time of its last change.
+  // File systems that do not store the creation time report 0 or the time of the last change.
   const isKnown = birthtimeNs > 0n && birthtimeNs !== ctimeNs;
   return { inode: String(ino), created: isKnown ? String(birthtimeNs) : null };
 }

@@ -1,4 +1,4 @@
-/** Tools about executions: their list, what changed between two of them, and what a task has printed. */
+/** Tools about executions: their list, the differences between two of them, and the output of a task. */
 
 import * as v from "valibot";
 import { stripAnsi } from "../../rules/ansi.ts";
@@ -44,7 +44,7 @@ export const listExecutionsTool: Tool = tool(
   },
 );
 
-const LISTED = 15;
+const MAX_LISTED = 15;
 
 export const compareTool: Tool = tool(
   {
@@ -68,7 +68,7 @@ export const compareTool: Tool = tool(
     const found = await api.get<Comparison>(path, { baseline: baselineId, branch });
     const { executionId: _, baselineId: against, counts, ...lists } = found;
     const cut = Object.entries(lists).filter(
-      ([name, list]) => counts[name as keyof typeof counts] > Math.min(list.length, LISTED),
+      ([name, list]) => counts[name as keyof typeof counts] > Math.min(list.length, MAX_LISTED),
     );
     return {
       data: {
@@ -78,11 +78,13 @@ export const compareTool: Tool = tool(
         ...Object.fromEntries(
           Object.entries(lists).map(([name, list]) => [
             name,
-            list.slice(0, LISTED).map((test) => cleaner.split(test, ["testCaseId"])),
+            list.slice(0, MAX_LISTED).map((test) => cleaner.split(test, ["testCaseId"])),
           ]),
         ),
       },
-      leftOut: cut.map(([name]) => `${name}: ${LISTED} of ${counts[name as keyof typeof counts]} at most are listed`),
+      leftOut: cut.map(
+        ([name]) => `${name}: ${MAX_LISTED} of ${counts[name as keyof typeof counts]} at most are listed`,
+      ),
     };
   },
 );
@@ -90,7 +92,7 @@ export const compareTool: Tool = tool(
 /** Maximum number of characters of a log in one answer, and of lines that report an error. */
 const LOG_LENGTH = 5_000;
 const MAX_ERROR_LINES = 10;
-/** How many characters before the answered part are searched for errors. */
+/** Maximum number of characters before the answered part that are searched for errors. */
 const SEARCHED_LENGTH = 200_000;
 
 export const getLogTool: Tool = tool(

@@ -8,12 +8,12 @@ import type { TestCase, TestCaseResult } from "../../schema/test_cases.ts";
 import { showTestCase } from "../shown.ts";
 import { type ProjectApi, type Tool, tool } from "../tool.ts";
 
-const CANDIDATES = 10;
+const MAX_CANDIDATES = 10;
 
-/** The test case with the id, or with exactly the name; else those that have the text in suite, name or file. */
+/** Finds the test case with the id, or with exactly the name; else those that contain the text in suite, name or file. */
 async function findTests(api: ProjectApi, { testCaseId, name }: { testCaseId?: string; name?: string }) {
   if (testCaseId !== undefined) return [await api.get<TestCase>(`/test-cases/${testCaseId}`)];
-  const { data } = await api.get<ListPage<TestCase>>("/test-cases", { q: name, limit: CANDIDATES });
+  const { data } = await api.get<ListPage<TestCase>>("/test-cases", { q: name, limit: MAX_CANDIDATES });
   const exact = data.filter((test) => test.name === name);
   return exact.length === 1 ? exact : data;
 }

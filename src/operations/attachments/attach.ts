@@ -41,7 +41,7 @@ const keyOf = ({ path, shard, attempt, sha256 }: Omit<RunAttachment, "id">) =>
 
 type OfRun = { id: string; executionId: string };
 
-/** Plans what `attachFiles` does, before anything is stored. `ids` are those of rows, or of attachments that are there. */
+/** Plans what `attachFiles` does, before anything is stored. `ids` are those of rows, or of existing attachments. */
 export async function planFiles(
   sql: Sql,
   projectId: string,

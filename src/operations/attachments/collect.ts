@@ -10,10 +10,10 @@ import { toStorable } from "../../schema/fields.ts";
 /** A file that is to be stored. */
 export type NamedFile = ReceivedFile & { name: string };
 
-/** What has come with a report. */
+/** Attachments that came with a report. */
 export type ArrivedAttachments = {
   files: readonly ReceivedFile[];
-  /** Of a form that was compressed as a whole. */
+  /** Files of a form that was compressed as a whole. */
   bodies: readonly { path: string; bytes: Uint8Array }[];
   warnings: readonly string[];
 };
@@ -33,7 +33,7 @@ function droppedPaths({ cases }: Report, keepsAll: boolean): Set<string> {
   return dropped.difference(kept);
 }
 
-/** Replaces the content that a report holds by paths. Whoever calls it removes the files that nobody has stored. */
+/** Replaces the contents in a report by paths. The caller removes the files that were not stored. */
 export async function collectAttachments(
   { spool, limits }: AttachmentServices,
   report: Report,

@@ -1,4 +1,4 @@
-/** Puts the content of attachments into the store, and removes what nobody needs any more. */
+/** Puts the content of attachments into the store, and removes content that is no longer needed. */
 
 import { StoreAwayError } from "../../attachments/content.ts";
 import type { SpooledFile } from "../../attachments/spool.ts";
@@ -17,10 +17,10 @@ import {
   updateStored,
 } from "../../store/attachment_contents.ts";
 
-/** Files that are put into the store side by side. */
-const PARALLEL = 4;
+/** Maximum number of files that are stored concurrently. */
+const MAX_PARALLEL = 4;
 
-/** How long the bytes of a project are remembered, with what this thread adds to them. */
+/** How long the stored bytes of a project are cached, together with what this thread adds. */
 const USAGE_MS = 60_000;
 const MAX_USAGES = 1_000;
 const usages = new Map<string, { bytes: number; until: number }>();
@@ -42,13 +42,13 @@ type StoredContents = {
   error: StoreAwayError | undefined;
   /** Hashes of content that the project has no room for. */
   withoutRoom: Set<string>;
-  /** Content that nobody else has claimed: it is removed if no attachment comes of it. */
+  /** Content that only this upload has claimed: it is removed if no attachment refers to it. */
   added: ContentVersion[];
 };
 
 /**
- * Resolves when the content is stored durably; its files are gone then. What is stored stays for an hour, within which an
- * attachment must refer to it.
+ * Resolves when the content is stored durably; its files are then removed. Stored content stays for an hour, within which an attachment
+ * must refer to it.
  */
 export async function storeContents(
   sql: Sql,
@@ -73,7 +73,7 @@ export async function storeContents(
   async function storeOne({ sha256, file, bytes }: SpooledFile): Promise<void> {
     const key = { projectId, sha256 };
     try {
-      // A store that was restored from an older copy may lack what the database knows.
+      // A store restored from an older copy may lack contents that the database lists.
       const claim = claims.get(sha256)!;
       if (claim.isStored && (await store.has(key))) return;
       await store.put(key, file);
@@ -90,17 +90,17 @@ export async function storeContents(
 
   const work = async () => {
     for (let file = left.shift(); file; file = left.shift()) {
-      // One that is away would be asked for each file in turn, until the request's time is over.
+      // If the store is unavailable, requesting each file in turn would exceed the time of the request.
       if (error) failed.add(file.sha256);
       else await storeOne(file);
     }
   };
-  await Promise.all(Array.from({ length: PARALLEL }, work));
+  await Promise.all(Array.from({ length: MAX_PARALLEL }, work));
   const versions = stored.length > 0 ? await updateStored(sql, projectId, stored) : [];
   return { failed, error, withoutRoom, added: versions.filter(({ sha256 }) => claims.get(sha256)?.isNew) };
 }
 
-/** Removes what has been released in a transaction that is committed by now. */
+/** Removes content that a committed transaction has released. */
 export async function removeReleased(
   { begin }: Pick<Database, "begin">,
   { store }: Pick<AttachmentServices, "store">,
@@ -111,13 +111,12 @@ export async function removeReleased(
   for (const sha256 of hashes) await begin((sql) => removeContent(sql, store, { projectId, sha256 }));
 }
 
-const PORTION = 200;
-const QUEUED_PORTION = 5_000;
+const BATCH_SIZE = 200;
+const QUEUED_BATCH_SIZE = 5_000;
 
 /**
- * Removes content that no attachment has. An upload of the same content waits for the row of what is being removed, and
- * stores it again; what an upload has claimed within the last hour is left alone, and so is everything while a backup runs. Answers how many were
- * removed.
+ * Removes content without attachments and returns the number. An upload of the same content waits for the row of the removed one, and
+ * stores it again. Content claimed by an upload within the last hour stays, and so does everything while a backup runs.
  */
 export async function sweepContents(
   { pool, begin }: Pick<Database, "pool" | "begin">,
@@ -125,16 +124,16 @@ export async function sweepContents(
   goOn: () => boolean,
 ): Promise<number> {
   let removed = 0;
-  while (goOn() && (await deleteSettledContents(pool, QUEUED_PORTION)) === QUEUED_PORTION);
+  while (goOn() && (await deleteSettledContents(pool, QUEUED_BATCH_SIZE)) === QUEUED_BATCH_SIZE);
   let last: LooseContent | undefined;
   while (goOn()) {
-    const loose = await releaseLooseContents(pool, PORTION, last);
+    const loose = await releaseLooseContents(pool, BATCH_SIZE, last);
     last = loose.at(-1);
     for (const content of loose) {
       if (!goOn()) return removed;
       if (await begin((sql) => removeContent(sql, store, content))) removed++;
     }
-    if (loose.length < PORTION) return removed;
+    if (loose.length < BATCH_SIZE) return removed;
   }
   return removed;
 }

@@ -1,4 +1,4 @@
-/** Reads attachments as answers of the API hold them. */
+/** Reads attachments in the form of answers. */
 
 import type { Attachment, CaseAttachment } from "../../schema/attachments.ts";
 import { attachmentUrl } from "../../schema/urls.ts";
@@ -31,7 +31,7 @@ export async function readCaseFiles(
   return (result) => byResult.get(keyOf(result)) ?? [];
 }
 
-/** The same, as answers hold them. */
+/** Reads the attachments of a case in the form of answers. */
 export async function readCaseAttachments(
   sql: Sql,
   { publicUrl, projectId }: { publicUrl: string; projectId: string },

@@ -11,8 +11,8 @@ import { attachFiles } from "./attach.ts";
 import { type ArrivedAttachments, collectAttachments, type NamedFile } from "./collect.ts";
 import { storeContents } from "./contents.ts";
 
-/** Files whose content is stored, and what is to be said about the others. */
-type StoredFiles = {
+/** Files whose content is stored, and warnings about the others. */
+export type StoredFiles = {
   files: readonly NamedFile[];
   warnings: readonly string[];
   /** Content that was stored for them. */
@@ -30,7 +30,7 @@ type StoreOptions = {
 const isEmpty = ({ cases }: Report, { files, bodies, warnings }: ArrivedAttachments): boolean =>
   files.length + bodies.length + warnings.length === 0 && !cases.some(({ attachments }) => attachments !== undefined);
 
-/** Stores the content of the files before anything is said of them. A store that is away costs the report nothing. */
+/** Stores the content of the files first. An unavailable store does not affect the report. */
 export async function storeFiles(
   sql: Sql,
   attachments: AttachmentServices,
@@ -56,7 +56,10 @@ export async function storeFiles(
   }
 }
 
-/** In the transaction of the report. Answers what is to be said about files beyond the limits, and what to remove after it. */
+/**
+ * Attaches files to a run, in the transaction of the report. Returns warnings about files beyond the limits, and what to remove after the
+ * transaction.
+ */
 export async function attachToRun(
   sql: Tx,
   projectId: string,

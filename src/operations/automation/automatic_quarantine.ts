@@ -90,8 +90,8 @@ export async function releaseRecovered(sql: Tx, occasion: QuarantineOccasion): P
 }
 
 /**
- * In the transaction that counts results: a test case that is broken leaves its automatic quarantine, so that the quarantine does
- * not hide the failure. A quarantine that a person began stays.
+ * Ends the automatic quarantine of broken test cases, in the transaction that counts results, so that the quarantine does not hide the
+ * failure. A quarantine that a person began stays.
  */
 export async function releaseBroken(sql: Tx, projectId: string): Promise<void> {
   for (const { teamId, id, automation } of await deleteBrokenQuarantines(sql, projectId))

@@ -1,4 +1,4 @@
-/** The actions of automations: each begins what it says, or says what it would begin and why not. */
+/** The actions of automations: each performs its effect, or in a dry run says what it would do. */
 
 import { quarantineFlaky, releaseRecovered } from "./automatic_quarantine.ts";
 import { MAX_TITLE_CHARACTERS, openBug, reopenBug } from "../bugs/bug_reports.ts";
@@ -20,10 +20,10 @@ import { savepoint, type Tx } from "../../database/connect.ts";
 import { selectHasEnvironment } from "../../store/environments.ts";
 import { lockExecution } from "../../store/executions.ts";
 
-/** Behind so many automations nothing is begun that could set off the next one: there are no loops. */
+/** Maximum number of automations in a chain. Beyond it no action runs that could trigger another one, which prevents loops. */
 const MAX_DEPTH = 3;
 
-/** In a transaction. What the product refuses is undone, and told as the action's failure. */
+/** Performs an action in a transaction. A refused action is undone and reported as its failure. */
 export async function perform(
   sql: Tx,
   services: AutomationServices,
@@ -165,7 +165,7 @@ async function startExecution(
   const origin = event?.data.execution;
   const inherited = origin && project?.id === target.id ? origin : undefined;
   const where = environment ?? inherited?.environment ?? null;
-  // Known before anything is begun: what refuses it later would be taken for a failure of ours.
+  // Checked before anything begins, because a later refusal would be reported as an internal error.
   if (action.mode === "run" && where !== null && !(await selectHasEnvironment(sql, target.id, where)))
     return failed(`The team has no environment ${JSON.stringify(where)}, whose variables the tasks would get`);
   const tasks = toPlan(action.tasks);

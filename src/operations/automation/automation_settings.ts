@@ -31,12 +31,12 @@ import { runForEvent, runForSchedule } from "./automations.ts";
 import { findProblem } from "./dispatch.ts";
 
 /** Which automation, of which team. */
-type AutomationPlace = { teamId: string; automationId: string };
+type AutomationKey = { teamId: string; automationId: string };
 
-export const findAutomation = async (sql: Sql, { teamId, automationId }: AutomationPlace): Promise<AutomationRow> =>
+export const findAutomation = async (sql: Sql, { teamId, automationId }: AutomationKey): Promise<AutomationRow> =>
   (await selectAutomation(sql, teamId, automationId)) ?? refuseAbsent();
 
-/** Refuses everything that cannot work: a condition that never holds, an integration that cannot do it. `given`: what is new. */
+/** Refuses what cannot work: a condition that never holds, an integration that does not support the action. `given`: the changes. */
 async function requireSense(
   { sql, seal }: { sql: Sql; seal: Seal },
   teamId: string,
@@ -44,7 +44,7 @@ async function requireSense(
   given: AutomationPatch = wanted,
 ): Promise<void> {
   const { trigger, conditions, actions } = wanted;
-  // What has been there before may refer to something that was deleted since: it can still be switched off.
+  // Unchanged conditions and actions may refer to objects that were deleted since; the automation can still be disabled.
   const fresh = { conditions: given.conditions ?? {}, actions: given.actions ?? [] };
   const occasion = "event" in trigger ? trigger.event : "schedule";
   const what = occasion === "schedule" ? "a schedule" : `"${occasion}"`;
@@ -111,7 +111,6 @@ const nextRunOf = ({ enabled, trigger }: Pick<NewAutomation, "enabled" | "trigge
 
 const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 
-/** In a transaction. */
 export async function createAutomation(
   sql: Tx,
   seal: Seal,
@@ -124,11 +123,11 @@ export async function createAutomation(
   return await findAutomation(sql, { teamId, automationId });
 }
 
-/** In a transaction: what the patch leaves out stays. */
+/** Changes an automation; fields that the patch omits stay. */
 export async function changeAutomation(
   sql: Tx,
   seal: Seal,
-  place: AutomationPlace,
+  place: AutomationKey,
   patch: AutomationPatch,
 ): Promise<AutomationRow> {
   const { teamId, automationId } = place;
@@ -146,14 +145,14 @@ export async function changeAutomation(
 }
 
 /** Deletes an automation with its runs. Returns the name that it had. */
-export const removeAutomation = async (sql: Tx, { teamId, automationId }: AutomationPlace): Promise<string> =>
+export const removeAutomation = async (sql: Tx, { teamId, automationId }: AutomationKey): Promise<string> =>
   (await deleteAutomation(sql, teamId, automationId)) ?? refuseAbsent();
 
-/** In a transaction: now, for the last event of its kind; a dry run only says what would happen and why. */
+/** Runs an automation now, for the last event of its kind; a dry run only reports what would happen and why. */
 export async function runByHand(
   sql: Tx,
   services: AutomationServices & { dryRun: boolean },
-  place: AutomationPlace,
+  place: AutomationKey,
 ): Promise<AutomationRun> {
   const { teamId, automationId } = place;
   if (!(await lockAutomation(sql, teamId, automationId))) refuseAbsent();

@@ -1,4 +1,4 @@
-/** Does what automations say: looks at an event or a schedule, begins the actions, and notes what became of each. */
+/** Runs automations: checks an event or a schedule, performs the actions, and records their results. */
 
 import { perform } from "./automation_actions.ts";
 import type { AutomationServices, Occasion } from "./occasion.ts";
@@ -22,21 +22,21 @@ import type { EventRow } from "../../store/events.ts";
 import { selectKnownBugs } from "../../store/known_bugs.ts";
 
 const MAX_FAILURES = 20;
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
-/** What conditions ask of an event. Throws where it makes no sense: then it does so for every automation. */
+/** Returns the facts that conditions check. Throws if the event is invalid, which then holds for every automation. */
 export const factsOf = ({ data, projectId, defaultBranch }: EventRow): EventFacts =>
   toFacts(data, projectId, defaultBranch);
 
-/** Why a run failed that failed in us, or that the database never had time for. */
+/** The reason of a run that failed for an internal error or always timed out. */
 export const reasonOf = (isStall: boolean): string =>
   isStall
     ? "The database did not answer in time after several tries: nothing was done"
     : "Internal error: nothing was done. See the log of the server";
 
 /**
- * In a transaction. Undefined when this automation has seen the event before, or does nothing for it. What fails in us is undone and kept as a
- * failed run; throws when the database is away or too slow.
+ * Runs an automation for an event. Undefined if it has handled the event before, or does nothing for it. An internal error is undone and
+ * stored as a failed run; throws if the database is unavailable or too slow.
  */
 export async function runForEvent(
   sql: Tx,
@@ -95,10 +95,10 @@ async function actForEvent(
 
 const CURRENT = "It keeps what it has written current";
 
-/** What an event is about, as far as it concerns some owners, or all of it: its failures, and who looks after it. */
+/** The part of an event that concerns some owners, or all of it: failures, known bugs and owners. */
 type EventPart = { failures: FailureSummary[]; knownBugs: CountedBug[]; owners: string[] };
 
-/** The failures are looked up, because an event does not hold them; a bug and a test case bring their owners. */
+/** Loads the failures, because an event does not contain them; a bug and a test case have their owners. */
 async function selectPart(sql: Tx, event: EventRow, owners: readonly string[] | undefined): Promise<EventPart> {
   const { data, projectId } = event;
   const { testRun, execution } = data;
@@ -118,8 +118,8 @@ async function selectPart(sql: Tx, event: EventRow, owners: readonly string[] | 
 }
 
 /**
- * In a transaction. Notices and executions are made for each project in question. What fails in us is undone and kept as a
- * failed run; throws when the database is away or too slow.
+ * Runs a scheduled automation for each of its projects. An internal error is undone and stored as a failed run; throws if the database is
+ * unavailable or too slow.
  */
 export async function runForSchedule(
   sql: Tx,
@@ -144,7 +144,7 @@ async function actForSchedule(
 ): Promise<Outcome> {
   const { publicUrl, now } = services;
   const projects = await selectTeamProjects(sql, teamId, automation.conditions.projects);
-  const since = automation.lastRun?.createdAt ?? new Date(now.getTime() - DAY).toISOString();
+  const since = automation.lastRun?.createdAt ?? new Date(now.getTime() - DAY_MS).toISOString();
   const occasions: Occasion[] = [];
   for (const project of projects) {
     const notice = toSummaryNotice(project, await selectSummary(sql, project.id, since), publicUrl, now);
@@ -167,7 +167,7 @@ async function actForSchedule(
 type About = Pick<NewAutomationRun, "cause" | "eventId" | "eventType" | "projectId">;
 type Outcome = Pick<NewAutomationRun, "status" | "reason" | "actions">;
 
-/** In a transaction: notes what `act` did, if it did anything, or that it failed in us, which leaves nothing of it. */
+/** Records what `act` did, if anything, or its internal error, which undoes everything. */
 async function runSafely(
   sql: Tx,
   services: AutomationServices,

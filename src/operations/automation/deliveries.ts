@@ -1,4 +1,4 @@
-/** Sends what is due, and decides what an attempt means for the delivery and for its integration. */
+/** Sends due deliveries, and decides what an attempt means for the delivery and for its integration. */
 
 import { type DispatchedFor, endUndispatched, reasonAgainst } from "./dispatch.ts";
 import { type DeliveryAttempt, type DeliveryStatus, notSent } from "../../schema/deliveries.ts";
@@ -20,29 +20,38 @@ import {
 } from "../../store/integrations.ts";
 import { type DueDelivery, endUnsent, updateDelivery } from "../../store/deliveries.ts";
 
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
 /** After the first, second, … attempt that failed. */
-const RETRIES = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR];
+const RETRIES = [
+  5 * SECOND_MS,
+  30 * SECOND_MS,
+  2 * MINUTE_MS,
+  15 * MINUTE_MS,
+  HOUR_MS,
+  3 * HOUR_MS,
+  6 * HOUR_MS,
+  12 * HOUR_MS,
+];
 /**
- * A receiver that fails twice in a row is left alone, for longer each time, but something that is due asks it now and
- * then. A single failure is that delivery's own affair.
+ * Pauses after consecutive failures of a receiver, from the second on; during a pause, due deliveries try it occasionally. A single failure
+ * only concerns its delivery.
  */
-const PAUSES = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 15 * MINUTE];
-/** What a receiver asks for is believed up to here. */
-const MAX_RETRY_AFTER = DAY;
-const GIVE_UP_AFTER = 5 * DAY;
-const KEPT_ATTEMPTS = 20;
+const PAUSES_MS = [5 * SECOND_MS, 30 * SECOND_MS, 2 * MINUTE_MS, 15 * MINUTE_MS];
+/** Maximum retry delay that a receiver can request. */
+const MAX_RETRY_AFTER_MS = DAY_MS;
+const GIVE_UP_AFTER_MS = 5 * DAY_MS;
+const MAX_KEPT_ATTEMPTS = 20;
 
 /** While a webhook's secret is replaced, the one before signs as well. */
-export const ROTATION_MS = DAY;
+export const ROTATION_MS = DAY_MS;
 
 export type Secrets = Record<string, string | null>;
 
-/** Names that are not part of the config: what was the secret before, and until when it signs. */
+/** Fields besides the config: the previous secret, and until when it signs. */
 type StoredSecrets = Secrets & { previousSecret?: string; previousUntil?: string };
 
 /** The whole config, and which texts in it are secret. */
@@ -71,17 +80,17 @@ export type DeliveryOptions = {
   begin: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
   outbound: Outbound;
   seal: Seal;
-  /** Gets what went wrong in ourselves; the user finds that it did in the delivery. */
+  /** Gets internal errors; the delivery only shows that there was one. */
   onBug: (error: unknown) => void;
-  /** What an attempt has made of the delivery, once that is stored. */
+  /** Called with the status of the delivery once an attempt is stored. */
   onAttempt?: (status: DeliveryStatus) => void;
 };
 
 const UNOPENED = "Cannot open the secrets of this integration: enter them again";
 
 /**
- * Whether the integration may get the next one at once. Tried "once", it fails instead of being tried again, and a failure
- * says nothing of the integration.
+ * Returns whether the integration may get the next delivery at once. With "once" the delivery fails instead of being retried, and the
+ * failure does not count against the integration.
  */
 export async function attemptDelivery(
   { begin, outbound, seal, onBug, onAttempt }: DeliveryOptions,
@@ -116,7 +125,7 @@ export async function attemptDelivery(
   const { attempt, bug } = sent;
   const outcome = comment ? await begin((sql) => keepComment(sql, comment, sent.outcome)) : sent.outcome;
   if (bug !== undefined) onBug(bug);
-  const attempts = [...delivery.attempts, attempt].slice(-KEPT_ATTEMPTS);
+  const attempts = [...delivery.attempts, attempt].slice(-MAX_KEPT_ATTEMPTS);
   const judged = judge(outcome, tried === "once" ? RETRIES.length : tries);
   const goesOn = await begin(async (sql) => {
     await updateDelivery(sql, place, { ...judged, attempts });
@@ -131,7 +140,7 @@ export async function attemptDelivery(
   return goesOn;
 }
 
-/** That a pipeline is to be started for. */
+/** Returns the execution that a pipeline is started for. */
 function executionOf({ action, options }: DueDelivery): DispatchedFor | undefined {
   const { execution } = options as { execution?: DispatchedFor };
   return action === "dispatch" && execution?.waits ? execution : undefined;
@@ -168,7 +177,7 @@ function judge(outcome: Outcome, tries: number): { status: DeliveryStatus; nextM
   if (outcome.status !== "retry" || wait === undefined) return { status: "failed", nextMs: null };
   // Deliveries that failed together should not all come back at the same moment.
   const jittered = wait * (1 + 0.2 * Math.random());
-  return { status: "pending", nextMs: Math.min(Math.max(jittered, outcome.afterMs ?? 0), MAX_RETRY_AFTER) };
+  return { status: "pending", nextMs: Math.min(Math.max(jittered, outcome.afterMs ?? 0), MAX_RETRY_AFTER_MS) };
 }
 
 async function judgeIntegration(
@@ -183,7 +192,7 @@ async function judgeIntegration(
     await markIntegrationSound(sql, teamId, id);
     const link = outcome.status === "sent" ? outcome.link : undefined;
     if (link === undefined) return true;
-    // The issue is there whether or not it can be linked: forgetting that it was sent would open another one.
+    // The issue exists whether or not it can be linked. Rolling back its delivery would open another one.
     await savepoint(sql, (sql) => linkBugReport(sql, delivery, link)).catch((error: unknown) => {
       if (isUnavailable(error) && !isTimeout(error)) throw error;
       onBug(error);
@@ -194,7 +203,7 @@ async function judgeIntegration(
   const reason =
     outcome.status === "gone"
       ? "The receiver answered 410 and no longer accepts messages"
-      : state && state.failingForMs > GIVE_UP_AFTER
+      : state && state.failingForMs > GIVE_UP_AFTER_MS
         ? "No delivery succeeded for 5 days"
         : undefined;
   if (reason !== undefined && (await disableIntegration(sql, teamId, id, reason))) {
@@ -204,14 +213,14 @@ async function judgeIntegration(
   }
   if (outcome.status === "refused") return true;
   const inRow = state?.failures ?? 1;
-  const pause = inRow < 2 ? 0 : PAUSES[Math.min(inRow - 2, PAUSES.length - 1)]!;
-  const asked = outcome.status === "retry" ? Math.min(outcome.afterMs ?? 0, PAUSES.at(-1)!) : 0;
+  const pause = inRow < 2 ? 0 : PAUSES_MS[Math.min(inRow - 2, PAUSES_MS.length - 1)]!;
+  const asked = outcome.status === "retry" ? Math.min(outcome.afterMs ?? 0, PAUSES_MS.at(-1)!) : 0;
   if (pause === 0 && asked === 0) return true;
   await pauseIntegration(sql, teamId, id, Math.max(pause, asked));
   return false;
 }
 
-/** An issue that was opened for a bug report is linked from it. */
+/** Links a bug report to the issue that was opened for it. */
 async function linkBugReport(sql: Tx, { action, notice }: DueDelivery, link: string): Promise<void> {
   const { project, bugReport } = notice.data as { project?: { id: string }; bugReport?: { id: string } };
   if (action === "create_issue" && project && bugReport && /^https?:\/\/\S{1,1990}$/.test(link))

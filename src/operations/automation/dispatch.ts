@@ -1,4 +1,4 @@
-/** Engines that run tests elsewhere: asked to begin, and told the execution that their results are to join. */
+/** Starts pipelines in external CI systems, and passes them the execution that their results belong to. */
 
 import { toDispatchNotice } from "../../wording/notification.ts";
 import { hasEnded } from "../../rules/execution.ts";
@@ -12,17 +12,17 @@ import { selectTeamProjects, type TeamProject } from "../../store/automations.ts
 import type { Tx } from "../../database/connect.ts";
 import { lockExecution, type LockedExecution, selectExecutionStatus } from "../../store/executions.ts";
 import { selectTasks } from "../../store/execution_tasks.ts";
-import { endUnsent, giveUpOldest, insertDelivery, selectWaitingDispatch } from "../../store/deliveries.ts";
+import { endUnsent, dropOldestDeliveries, insertDelivery, selectWaitingDispatch } from "../../store/deliveries.ts";
 import { type IntegrationRow, lockIntegrationForUse, selectIntegration } from "../../store/integrations.ts";
 import { advanceExecution } from "../executions/advance.ts";
 
 /** An integration that can start what it is asked for. */
 type Engine = Pick<IntegrationRow, "id" | "kind" | "name">;
 
-/** What is wrong, with the field of the dispatch that it is about. */
+/** A problem and the field of the dispatch that it concerns. */
 type Problem = { field: "integrationId" | "workflow" | "inputs"; message: string };
 
-/** What an integration, or its absence, makes impossible. Without a seal nothing is known of its secrets. */
+/** Returns why a dispatch is impossible with this integration, or without one. Without a seal, secrets are not checked. */
 export function findProblem(
   teamId: string,
   integration: IntegrationRow | undefined,
@@ -51,7 +51,7 @@ export function findProblem(
   return undefined;
 }
 
-/** What does not open is told when it is used. */
+/** A secret that cannot be decrypted is reported when it is used. */
 function hasTriggerToken(teamId: string, { id, sealed }: IntegrationRow, seal: Seal): boolean {
   try {
     const secrets = JSON.parse(seal.open(integrationPlace(teamId, id), sealed)) as { triggerToken?: string | null };
@@ -62,7 +62,7 @@ function hasTriggerToken(teamId: string, { id, sealed }: IntegrationRow, seal: S
   }
 }
 
-/** In a transaction, until whose end it is not deleted; or why it starts nothing. */
+/** Locks an integration that starts pipelines until the end of the transaction, or returns why it cannot start one. */
 export async function lockEngine(
   sql: Tx,
   teamId: string,
@@ -79,7 +79,7 @@ export async function lockEngine(
 
 type Begun = { teamId: string; project: TeamProject; execution: LockedExecution };
 
-/** In the transaction that has begun the execution: asks the engine to run it, or says why it takes nothing more. */
+/** Requests the pipeline, in the transaction that created the execution, or returns why the integration accepts no more. */
 export async function askEngine(
   sql: Tx,
   { teamId, project, execution }: Begun,
@@ -97,14 +97,17 @@ export async function askEngine(
     notice: toDispatchNotice(project, execution, publicUrl, now),
     due: "now",
   });
-  const { isFull } = await giveUpOldest(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
+  const { isFull } = await dropOldestDeliveries(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
   if (!isFull) return { deliveryId };
   const problem = `${MAX_WAITING} deliveries are waiting for the integration already`;
   await endUnsent(sql, { teamId, integrationId, id: deliveryId }, "failed", notSent(now, `Not sent: ${problem}`));
   return { deliveryId, problem };
 }
 
-/** In the transaction that has begun the execution, for a caller who learns at once what cannot work: refuses it by its name. */
+/**
+ * Requests the pipeline, in the transaction that created the execution. Refuses with the name of the field, for a caller who can correct
+ * it.
+ */
 export async function dispatchExecution(
   sql: Tx,
   { teamId, seal, publicUrl, now }: { teamId: string; seal: Seal; publicUrl: string; now: Date },
@@ -128,7 +131,7 @@ export type DispatchedFor = { projectId: string; id: string; waits: boolean };
 
 const NOT_STARTED = "The pipeline was not started";
 
-/** In a transaction: an execution that waits for a pipeline which nobody will start is over, with this reason. */
+/** Ends an execution that waits for a pipeline which will not be started, with this reason. */
 export async function endUndispatched(
   sql: Tx,
   { projectId, id }: Pick<DispatchedFor, "projectId" | "id">,
@@ -141,7 +144,7 @@ export async function endUndispatched(
   await advanceExecution(sql, projectId, execution, "completed", change);
 }
 
-/** Why nothing has come of an execution whose time is over, where it is the engine that could not be reached. */
+/** Returns why an execution whose time is over has no reports, if its CI system could not be reached. */
 export async function reasonOfSilence(sql: Tx, projectId: string, id: string): Promise<string | undefined> {
   const waiting = await selectWaitingDispatch(sql, projectId, id);
   if (!waiting) return undefined;
@@ -149,8 +152,8 @@ export async function reasonOfSilence(sql: Tx, projectId: string, id: string): P
 }
 
 /**
- * Why a pipeline is not to be started any more: who waited for it does not. Undefined: it is; also where somebody asks
- * again for what has failed, whose results then come late.
+ * Returns why a pipeline must no longer be started: the execution that waited for it has ended. Undefined: it may be started, also if a
+ * failed dispatch is retried, whose results then come late.
  */
 export async function reasonAgainst(
   sql: Tx,

@@ -9,10 +9,10 @@ import type { EventRow } from "../../store/events.ts";
 import { selectCommentators } from "../../store/pull_request_comments.ts";
 import { isGateStatus } from "./gate_status.ts";
 
-/** An automation for one of these events also writes the comment on a pull request of which there is none yet. */
+/** Events whose automations also create the comment on a pull request that has none yet. */
 const BEGINS_COMMENTS: readonly EventType[] = ["test_run.completed", "execution.completed"];
 
-/** `met`: the event meets all conditions. A comment that is there does not depend on how many tests failed and whose they are. */
+/** `met`: the event meets all conditions. An existing comment does not depend on the number and owners of failed tests. */
 export async function selectFollowUps(
   sql: Tx,
   { trigger, conditions, actions }: AutomationRow,
@@ -23,7 +23,7 @@ export async function selectFollowUps(
   const own = "event" in trigger ? trigger.event : undefined;
   const isGated = met && own === "execution.completed" && execution?.status !== "cancelled";
   const gates = isGated && type === "execution.changed" ? actions.filter(isGateStatus) : [];
-  // An event of its own follows.
+  // The other event follows separately.
   const isDouble = type === "execution.completed" && own === "execution.failed" && execution?.status !== "passed";
   const pullRequest = execution?.pullRequest ?? null;
   if (projectId === null || pullRequest === null || own === undefined || isDouble) return gates;

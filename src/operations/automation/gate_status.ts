@@ -17,8 +17,8 @@ export const isGateStatus = (action: Action): boolean =>
 export const gateContextOf = (taskSlug: string | undefined): string => statusContext("assay/gate", taskSlug);
 
 /**
- * The notification with the gate's decision in place of the outcome, or why there is none. A rerun is a part of the build that it
- * repeats: the decision is about that.
+ * Returns the notification with the gate's decision instead of the outcome, or why there is none. A rerun is part of the build that it
+ * repeats, so the decision is about that build.
  */
 export async function toGateNotice(
   sql: Tx,

@@ -1,4 +1,4 @@
-/** Prepares what is sent to a code host, and keeps the id of the comment that comes of it. */
+/** Prepares deliveries to a code host, and stores the id of the resulting comment. */
 
 import type { Annotation } from "../../schema/pull_requests.ts";
 import type { EventData } from "../../schema/events.ts";
@@ -6,14 +6,14 @@ import type { Notification } from "../../schema/notifications.ts";
 import { bugReportUrl, testCaseUrl } from "../../schema/urls.ts";
 import { culpritMarkerOf, markerOf, renderComment, renderCulpritComment } from "../../senders/pull_request_comment.ts";
 import { type CommentJob, isAboutCulprit, type Outcome, textAt } from "../../senders/sender.ts";
-import { beginComment, type CommentPlace, storeComment } from "../../store/pull_request_comments.ts";
+import { beginComment, type CommentKey, storeComment } from "../../store/pull_request_comments.ts";
 import type { DueDelivery } from "../../store/deliveries.ts";
 import type { Tx } from "../../database/connect.ts";
 import { shownCaseTitle } from "../../wording/case_title.ts";
 import { findBuild, readPullRequestState, selectAnnotations, type Site } from "./pull_requests.ts";
 
 /** `stored`: where the id of the comment is stored. Undefined: its marker alone finds it again. */
-type PreparedComment = { job: CommentJob; stored?: { place: CommentPlace; revision: number } };
+type PreparedComment = { job: CommentJob; stored?: { place: CommentKey; revision: number } };
 /** `against`: why there is nothing to send. */
 type PreparedDelivery = { comment?: PreparedComment; annotations?: Annotation[] } | { against: string };
 
@@ -26,7 +26,7 @@ function siteOf({ notice }: DueDelivery): Site | undefined {
   return { projectId, publicUrl: url.slice(0, -`/projects/${projectId}`.length) };
 }
 
-/** In a transaction. Nothing for other kinds of integrations. */
+/** Prepares a delivery to a code host. Returns nothing for other kinds of integrations. */
 export async function prepareForHost(
   sql: Tx,
   { teamId, integrationId }: Place,
@@ -66,7 +66,7 @@ function culpritComment({ projectId, publicUrl }: Site, data: Notification["data
   return { id: null, since: null, marker: culpritMarkerOf(projectId, id), body, mergedCommit: commit };
 }
 
-/** In a transaction. Where another server has begun to write the comment meanwhile, it is written again, as it is by then. */
+/** Stores a comment. If another server has begun to write it meanwhile, it is written again in its newest state. */
 export async function keepComment(sql: Tx, { stored }: PreparedComment, outcome: Outcome): Promise<Outcome> {
   if (!stored || outcome.status !== "sent" || outcome.commentId === undefined) return outcome;
   const current = await storeComment(sql, stored.place, outcome.commentId);

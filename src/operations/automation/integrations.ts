@@ -21,22 +21,22 @@ import {
   selectIntegration,
   updateIntegration,
 } from "../../store/integrations.ts";
-import { insertDelivery, selectDelivery, selectIsCrowded, updateDeliveryDue } from "../../store/deliveries.ts";
+import { insertDelivery, selectDelivery, selectIsOverQuota, updateDeliveryDue } from "../../store/deliveries.ts";
 import { attemptDelivery, openSecrets, ROTATION_MS, type Secrets } from "./deliveries.ts";
 
 /** Which integration, of which team. */
-type IntegrationPlace = { teamId: string; integrationId: string };
+type IntegrationKey = { teamId: string; integrationId: string };
 
 /** What the secrets and addresses of a config take. */
 type ConfigServices = {
   seal: Seal;
   /** Private addresses that may be reached all the same. */
   outboundAllow: BlockList;
-  /** Gets what went wrong in ourselves. */
+  /** Gets internal errors. */
   onBug: (error: unknown) => void;
 };
 
-/** As it may be shown: secrets are null. */
+/** Returns the integration as answers show it: secrets are null. */
 export const toIntegration = ({ sealed: _, config, givenUp, ...row }: IntegrationRow): Integration => ({
   ...row,
   ...(givenUp > 0 ? { givenUp } : {}),
@@ -44,7 +44,7 @@ export const toIntegration = ({ sealed: _, config, givenUp, ...row }: Integratio
   actions: [...actionsOf(row.kind)],
 });
 
-export const findIntegration = async (sql: Sql, { teamId, integrationId }: IntegrationPlace): Promise<IntegrationRow> =>
+export const findIntegration = async (sql: Sql, { teamId, integrationId }: IntegrationKey): Promise<IntegrationRow> =>
   (await selectIntegration(sql, teamId, integrationId)) ?? refuseAbsent();
 
 export const createSigningSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`;
@@ -66,7 +66,7 @@ type GivenIntegration = {
   config: Record<string, unknown>;
 };
 
-/** In a transaction. `made`: the signing secret that a webhook got because none was given, to be shown this once. */
+/** Creates an integration. `made`: the signing secret that was generated for a webhook without one, which is shown only now. */
 export async function createIntegration(
   sql: Tx,
   { seal, outboundAllow }: Pick<ConfigServices, "seal" | "outboundAllow">,
@@ -84,13 +84,13 @@ export async function createIntegration(
 }
 
 /**
- * In a transaction. Of the config, fields that are left out and secrets that are null stay as they are; an optional secret
- * that is empty is removed.
+ * Changes an integration. Config fields that are omitted and secrets that are null stay as they are; an optional secret that is empty is
+ * removed.
  */
 export async function changeIntegration(
   sql: Tx,
   services: ConfigServices,
-  place: IntegrationPlace,
+  place: IntegrationKey,
   patch: { name?: string | undefined; enabled?: boolean | undefined; config?: Record<string, unknown> | undefined },
 ): Promise<Integration> {
   const { teamId, integrationId } = place;
@@ -104,7 +104,7 @@ export async function changeIntegration(
 
 function reconfigure(
   services: ConfigServices,
-  { teamId, integrationId }: IntegrationPlace,
+  { teamId, integrationId }: IntegrationKey,
   { kind, config, sealed }: IntegrationRow,
   patch: Record<string, unknown>,
 ): { config: Record<string, unknown>; sealed: Buffer } {
@@ -142,7 +142,7 @@ function reconfigure(
 
 const originOf = (address: unknown) => new URL(String(address)).origin;
 
-/** Refuses where secrets that are kept would be sent to another server: who may not read them could have them sent to himself. */
+/** Refuses to send stored secrets to another server: a person who may not read them could have them sent to a server of their own. */
 function requireSecretsAgain(
   kind: Kind,
   before: Record<string, unknown>,
@@ -159,7 +159,7 @@ function requireSecretsAgain(
 }
 
 /** Deletes an integration with its deliveries. Returns the name that it had. */
-export const removeIntegration = async (sql: Tx, { teamId, integrationId }: IntegrationPlace): Promise<string> =>
+export const removeIntegration = async (sql: Tx, { teamId, integrationId }: IntegrationKey): Promise<string> =>
   (await deleteIntegration(sql, teamId, integrationId)) ?? refuseAbsent();
 
 type Trying = {
@@ -176,7 +176,7 @@ type Trying = {
 /** Sends a sample right now, once: a message, or an issue where the kind knows no messages. Answers how it went. */
 export async function tryIntegration(
   { sql, begin, beginToSend = begin, seal, outbound, publicUrl, onBug }: Trying,
-  place: IntegrationPlace,
+  place: IntegrationKey,
 ): Promise<Delivery> {
   const { teamId, integrationId } = place;
   const { kind, name, config, sealed } = await findIntegration(sql, place);
@@ -184,7 +184,7 @@ export async function tryIntegration(
   const notice = toTestNotice(teamId, name, publicUrl, new Date());
   const sample = { id, action: sampleOf(kind), options: {}, notice };
   await beginToSend(async (sql) => {
-    // It may have been deleted since.
+    // The integration may have been deleted meanwhile.
     if (!(await lockIntegrationForUse(sql, teamId, integrationId))) refuseAbsent();
     await insertDelivery(sql, teamId, { ...sample, integrationId, eventId: null, due: null });
   });
@@ -197,13 +197,13 @@ export async function tryIntegration(
   return (await selectDelivery(sql, teamId, integrationId, id)) ?? refuseAbsent();
 }
 
-/** In a transaction: sends it again, with the same webhook-id and all its tries. */
-export async function redeliver(sql: Tx, place: IntegrationPlace & { deliveryId: string }): Promise<Delivery> {
+/** Sends a delivery again, with the same webhook-id and all its tries. */
+export async function redeliver(sql: Tx, place: IntegrationKey & { deliveryId: string }): Promise<Delivery> {
   const { teamId, integrationId, deliveryId } = place;
   const { enabled } = await findIntegration(sql, place);
   const found = (await selectDelivery(sql, teamId, integrationId, deliveryId)) ?? refuseAbsent();
   if (!enabled) refuse("Cannot redeliver: the integration is disabled");
-  if (found.status !== "pending" && (await selectIsCrowded(sql, teamId, integrationId, MAX_WAITING)))
+  if (found.status !== "pending" && (await selectIsOverQuota(sql, teamId, integrationId, MAX_WAITING)))
     refuse(`Cannot redeliver: ${MAX_WAITING} deliveries are waiting for the integration already`);
   await updateDeliveryDue(sql, teamId, integrationId, deliveryId);
   return (await selectDelivery(sql, teamId, integrationId, deliveryId)) ?? refuseAbsent();

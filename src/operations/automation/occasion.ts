@@ -1,4 +1,4 @@
-/** Declares what an action of an automation is given, and what it answers. */
+/** Declares the input and the result of an action of an automation. */
 
 import type { ActionResult, AutomationRun } from "../../schema/automation_runs.ts";
 import type { Notification } from "../../schema/notifications.ts";
@@ -9,11 +9,11 @@ export type AutomationServices = {
   publicUrl: string;
   now: Date;
   dryRun?: boolean;
-  /** Gets what went wrong in ourselves; the user gets a failed run. */
+  /** Gets internal errors; the user gets a failed run. */
   onBug: (error: unknown) => void;
 };
 
-/** Tells an action what it is about. */
+/** The subject of an action. */
 export type Occasion = {
   teamId: string;
   automation: AutomationRow;

@@ -1,4 +1,4 @@
-/** What code hosts are to show of an execution at its pull request, as it is at the moment of sending. */
+/** Reads the current state of an execution that code hosts show at its pull request. */
 
 import { hasEnded, sumTasks } from "../../rules/execution.ts";
 import { normalizeFile } from "../../rules/identity.ts";
@@ -33,8 +33,8 @@ const MAX_FAILURES = 10;
 /** Maximum number of tests of every other kind. */
 const MAX_NAMED = 5;
 const MAX_TASKS = 30;
-/** Larger executions are not compared: what was fixed is on their page. */
-const MOST_RESULTS = 20_000;
+/** Maximum number of results of an execution that is compared; fixed tests of larger ones are on their page. */
+const MAX_COMPARED_RESULTS = 20_000;
 /** Maximum number of failures that are shown at their lines. */
 const MAX_ANNOTATIONS = 200;
 
@@ -91,10 +91,11 @@ async function selectFlakyFailures(sql: Tx, site: Site, { id, tasks }: TimedExec
   return named.slice(0, MAX_NAMED);
 }
 
-/** What was fixed since the baseline, and what was flaky, of an execution that is over. */
+/** Returns fixed and flaky tests of an execution that has ended. */
 async function selectChanges(sql: Tx, site: Site, { id, tasks, baselineId, untrusted }: TimedExecutionRow) {
   const { projectId } = site;
-  const isSmall = sumTasks(tasks, "passed") + sumTasks(tasks, "failed") + sumTasks(tasks, "skipped") <= MOST_RESULTS;
+  const isSmall =
+    sumTasks(tasks, "passed") + sumTasks(tasks, "failed") + sumTasks(tasks, "skipped") <= MAX_COMPARED_RESULTS;
   const compared = baselineId === null || !isSmall ? [] : await selectComparison(sql, projectId, id, undefined);
   const fixed = compared.filter(({ kind }: ComparedRow) => kind === "fixed");
   const flaky: NamedTest[] = [];
@@ -123,7 +124,7 @@ export async function findBuild(sql: Tx, projectId: string, id: string): Promise
   return execution?.buildId ? await selectExecution(sql, projectId, execution.buildId) : execution;
 }
 
-/** As it is now, and not as it was when an event occurred: so a comment never goes back to an earlier state. */
+/** Reads the current state, not that at the time of an event, so that a comment never returns to an earlier state. */
 export async function readPullRequestState(
   sql: Tx,
   site: Site,

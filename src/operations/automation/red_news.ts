@@ -8,7 +8,7 @@ import type { Tx } from "../../database/connect.ts";
 import type { AutomationRow } from "../../store/automations.ts";
 import { type EventRow, insertRedTaskMessages } from "../../store/events.ts";
 
-/** In the transaction that sends the message: why it is no news; undefined: it is, and not the next time. */
+/** Returns why a message repeats a known state, in the transaction that sends it. Undefined: it is new, and is recorded as known. */
 export async function findRedNews(
   sql: Tx,
   { teamId, automation, action, event }: { teamId: string; automation: AutomationRow; action: Action; event: EventRow },

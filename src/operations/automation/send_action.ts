@@ -12,7 +12,7 @@ import { type ActionOptions, isAboutCulprit, isCommitHash } from "../../senders/
 import type { TeamProject } from "../../store/automations.ts";
 import type { Tx } from "../../database/connect.ts";
 import type { EventRow } from "../../store/events.ts";
-import { endUnsent, giveUpOldest, insertDelivery, selectDeliveryOf } from "../../store/deliveries.ts";
+import { endUnsent, dropOldestDeliveries, insertDelivery, selectDeliveryOf } from "../../store/deliveries.ts";
 import { lockIntegrationForUse, selectIntegration } from "../../store/integrations.ts";
 
 type Delivered = Extract<Action, { integrationId: string }>;
@@ -24,7 +24,7 @@ export async function sendAction(
   { teamId, automation, event, project, notice: outcome, cause }: Occasion,
 ): Promise<ActionAnswer> {
   const { type, integrationId, owners: _, ...given } = { owners: undefined, ...action };
-  // Locked, so that nobody deletes it before the delivery refers to it.
+  // Locked until the delivery refers to it, so that it is not deleted.
   const integration =
     (await lockIntegrationForUse(sql, teamId, integrationId)) && (await selectIntegration(sql, teamId, integrationId));
   if (!integration) return failed("The integration was deleted");
@@ -70,10 +70,10 @@ export async function sendAction(
     due: "now",
   });
   const waits = `${MAX_WAITING} deliveries are waiting for "${name}" already`;
-  const crowd = await giveUpOldest(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
-  if (crowd.givenUp.includes(deliveryId)) return { ...failed(waits), ...about, deliveryId };
-  // Messages make room for these; where there are none left, it is said here and now.
-  if (type !== "notify" && crowd.isFull) {
+  const quota = await dropOldestDeliveries(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
+  if (quota.givenUp.includes(deliveryId)) return { ...failed(waits), ...about, deliveryId };
+  // Old messages are dropped to make room. If there are none left, the failure is reported now.
+  if (type !== "notify" && quota.isFull) {
     await endUnsent(sql, { teamId, integrationId, id: deliveryId }, "failed", notSent(now, `Not sent: ${waits}`));
     return { ...failed(waits), ...about, deliveryId };
   }
@@ -98,7 +98,7 @@ function contextOf(given: object, { data }: Notification): string {
   return context ?? statusContext("assay", taskSlug);
 }
 
-/** Says what the notice lacks for this action. */
+/** Returns what the notification lacks for this action. */
 function whatIsMissing(type: Delivered["type"], kind: string, notice: Notification): string | undefined {
   if (type === "set_commit_status" && notice.commit === null) return "The commit is unknown";
   if (type === "set_commit_status" && !isCommitHash(notice.commit))

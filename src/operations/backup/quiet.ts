@@ -18,8 +18,8 @@ import {
 type QuietOptions = { restoredTo: string; revokes: boolean };
 
 /**
- * In a transaction: makes the server quiet, and records the restore in the audit log of every team. Returns what was revoked; null: nothing
- * was to be.
+ * Makes the server quiet, and records the restore in the audit log of every team. Returns the revoked credentials; null: none were to be
+ * revoked.
  */
 export async function becomeQuiet(sql: Tx, { restoredTo, revokes }: QuietOptions): Promise<RevokedCredentials | null> {
   const revoked = revokes ? await revokeAllCredentials(sql) : null;
@@ -35,7 +35,7 @@ const DISCARDED = "Not sent: it waited when the backup was taken, and was discar
 export type Resumed = { resumed: true; discardedDeliveries?: number; discardedEvents?: number };
 
 /**
- * In a transaction. `discards`: what was pending when the backup was taken is given up, because the lost server has probably sent
+ * Ends the quiet time. `discards`: work that was pending when the backup was taken is given up, because the lost server has probably done
  * it. Refuses if the server is not quiet.
  */
 export async function resume(sql: Tx, { discards }: { discards: boolean }): Promise<Resumed> {

@@ -23,7 +23,7 @@ import { becomeQuiet } from "./quiet.ts";
 type RestoreKeys = {
   secretKey: Uint8Array | undefined;
   secretKeyOld: Uint8Array | undefined;
-  /** Where the key comes from, for messages: SECRET_KEY or a file. */
+  /** The source of the key, for messages: SECRET_KEY or a file. */
   keySource: string;
 };
 
@@ -60,7 +60,7 @@ export const toFingerprint = (digest: string): string => digest.slice(0, 16);
 export type RestoreOptions = {
   path: string;
   store: Pick<ContentStore, "put" | "has">;
-  /** For content that is on its way to the store. */
+  /** The directory for content on its way to the store. */
   spoolDirectory: string;
   /** Whether keys, sessions and links are valid again that were valid when the backup was taken. */
   asOfBackup: boolean;
@@ -89,7 +89,7 @@ export async function restoreBackup({ begin }: Pick<Database, "begin">, options:
       }
     });
   } catch (error) {
-    // In the middle of a COPY the rollback fails as well, and says less.
+    // In the middle of a COPY the rollback fails as well, with a less useful error.
     throw cause ? cause.error : error;
   }
 }

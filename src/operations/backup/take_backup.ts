@@ -19,7 +19,7 @@ export type BackupOptions = {
   path: string;
   /** The version of Assay. */
   version: string;
-  /** Where the content of attachments is to be. The store is read only if it is "included". */
+  /** Where the content of attachments is stored. The store is read only if it is "included". */
   attachments: BackupAttachments;
   store: Pick<ContentStore, "read">;
   signal?: AbortSignal;

@@ -1,4 +1,4 @@
-/** Which bug each failure of a run belongs to: one that is known, or which of them are a new one together. */
+/** Assigns each failure of a run to a bug: a known bug, or a new one that several failures may share. */
 
 import {
   caseFingerprint,
@@ -23,19 +23,19 @@ import {
 import { selectFlakyCases } from "../../store/bug_cases.ts";
 import type { Tx } from "../../database/connect.ts";
 
-/** So many tests in so many files that fail with one message have one cause. */
-const FAMILY = { cases: 8, files: 3 };
+/** At least this many tests in this many files that fail with one message have one cause. */
+const MIN_FAMILY = { cases: 8, files: 3 };
 
 /** Failures that are one bug. */
 export type FailureGroup = {
   /** Undefined: it is a new one. */
   bug: MatchedBug | undefined;
   failures: TrackedFailure[];
-  /** What the bug is to be known by from now on, the most telling first. */
+  /** New fingerprints of the bug, the most specific first. */
   marks: Fingerprint[];
 };
 
-/** The bugs that failures may belong to: one object for each bug, so that what one failure makes of it is known to the next. */
+/** The bugs that failures may belong to, with one object per bug, so that changes by one failure are known to the next. */
 export type BugsByFingerprint = {
   byDigest(digest: string): MatchedBug | undefined;
   /** Answers the one object of the bug. */
@@ -51,7 +51,7 @@ function createBugsByFingerprint(): BugsByFingerprint {
     bugs.set(bug.id, one);
     return one;
   };
-  // What is known by a fingerprint already stays with its bug.
+  // A fingerprint that another bug already has stays with that bug.
   const addDigest = (bug: MatchedBug, digest: string) => {
     if (!byDigest.has(digest)) byDigest.set(digest, addOne(bug));
   };
@@ -65,7 +65,7 @@ function createBugsByFingerprint(): BugsByFingerprint {
   };
 }
 
-/** In a transaction that holds the lock of the bugs: those that are known by what these failures say or where they happen. */
+/** Returns the bugs that are known by the messages or locations of these failures, in a transaction that holds the lock of the bugs. */
 export async function findBugsByFingerprint(
   sql: Tx,
   projectId: string,
@@ -104,9 +104,9 @@ function mark(failure: TrackedFailure): Marked {
 }
 
 /**
- * In a transaction that holds the lock of the bugs. What failures say decides; what says something new in a place that is
- * known is the bug of that place; a test known as flaky has one bug of its own, unless it fails together with others.
- * Only the default branch gets groups without a bug: what fails on others is work in progress.
+ * Groups failures, in a transaction that holds the lock of the bugs. The message decides; a new message in a known location belongs to the
+ * bug of that location; a test known as flaky has a bug of its own, unless it fails together with others. Only the default branch gets
+ * groups without a bug, because failures on others are work in progress.
  */
 export async function groupFailures(
   sql: Tx,
@@ -174,7 +174,7 @@ const toMatchedBug = ({ id, number, title, status, resolvedAt }: MatchedBug): Ma
   return { id, number, title, status, resolvedAt };
 };
 
-/** The bug of a flaky test: the one that is known as such, or one that was opened before it was known to be flaky. */
+/** Returns the bug of a flaky test: the one for its flakiness, or one that was opened before it was known to be flaky. */
 async function selectOwn(
   sql: Tx,
   projectId: string,
@@ -190,8 +190,8 @@ async function selectOwn(
 }
 
 /**
- * Failures of incidents: one bug for each cause that many have. It is known by their message alone, since the same tests fail
- * for other reasons, too. What only happened beside it opens none.
+ * Groups failures of incidents: one bug per cause that many failures have. It is identified by the message alone, because the same tests
+ * fail for other reasons, too. Other failures of the run open none.
  */
 export function groupIncidents(
   run: GroupedRun,
@@ -201,12 +201,12 @@ export function groupIncidents(
   const byCause = [...Map.groupBy(failures.map(mark), ({ message }) => message.digest)];
   return byCause.flatMap(([digest, members]): FailureGroup[] => {
     const bug = known.byDigest(digest);
-    if (!bug && !(run.onDefaultBranch && members.length >= FAMILY.cases)) return [];
+    if (!bug && !(run.onDefaultBranch && members.length >= MIN_FAMILY.cases)) return [];
     return [{ bug, failures: members.map(({ failure }) => failure), marks: bug ? [] : [members[0]!.message] }];
   });
 }
 
-/** In a transaction that holds the lock of the bugs: failures that match infrastructure rules, one bug of the project for each rule. */
+/** Groups failures that match infrastructure rules, one bug of the project per rule, in a transaction that holds the lock of the bugs. */
 export async function groupByRule(
   sql: Tx,
   projectId: string,
@@ -228,8 +228,8 @@ const ruleMark = ({ ruleId, ruleName }: TrackedFailure): Fingerprint =>
   infrastructureFingerprint({ id: ruleId ?? "", name: ruleName ?? "" });
 
 /**
- * Of a run in which nearly everything failed: one bug, for the cause that at least half of the failures tell. Without one
- * it is the outage of the whole execution, or of the task; no branch but the default one joins that, since it may break
+ * Returns one bug for a run in which nearly everything failed, for the cause that at least half of the failures share. Without such a cause
+ * it is the outage of the whole execution, or of the task. Only the default branch joins that one, because another branch may break
  * everything itself.
  */
 export async function groupOutage(

@@ -1,4 +1,4 @@
-/** Bug reports: opened by hand or by what fails, found again, resolved, merged; and who is told of each. */
+/** Bug reports: opened by people or by failures, matched again, resolved and merged, and the events of each change. */
 
 import {
   type FailureGroup,
@@ -25,7 +25,13 @@ import {
   updateBugReport,
   updateStatus,
 } from "../../store/bug_reports.ts";
-import { countCleanCases, insertBugCases, resetCleanCases, selectTestCasesById } from "../../store/bug_cases.ts";
+import {
+  countCleanCases,
+  insertBugCases,
+  resetCleanCases,
+  selectCasesOfBugsIn,
+  selectTestCasesById,
+} from "../../store/bug_cases.ts";
 import {
   type TrackedFailure,
   insertOccurrences,
@@ -51,13 +57,13 @@ export type TrackedRun = {
   branch: string | null;
   commit: string | null;
   onDefaultBranch: boolean;
-  /** When the execution began, or the run ended where that was before: what failed before a bug was resolved is no regression. */
+  /** When the execution began, or the run ended if that was earlier: a failure before a bug was resolved is no regression. */
   startedAt: string;
-  /** It has just become complete and some bug is live, which it may resolve; a further attempt would count twice. */
-  mayResolve: boolean;
+  /** The test cases whose passes may resolve a bug; null: any; undefined: none. */
+  resolving: readonly number[] | null | undefined;
   /** Of the execution. */
   depth: number;
-  /** When its bugs were seen; ISO 8601. */
+  /** When its bugs occurred; ISO 8601. */
   seenAt: string;
   /** No event is stored. */
   isMuted: boolean;
@@ -65,14 +71,14 @@ export type TrackedRun = {
 
 /** A run with more failures that is no outage is rare; the rest of them join their bugs the next time. */
 const MAX_FAILURES = 5_000;
-/** So many of an outage tell its cause. */
+/** Maximum number of failures of an outage that its cause is derived from. */
 const MAX_OUTAGE_FAILURES = 200;
-/** More new ones in one run have a common cause that has no name; those that stay open themselves the next time. */
+/** Maximum number of bugs that one run opens. More have an unknown common cause; those that remain are opened by the next run. */
 const MAX_OPENED = 200;
 const MAX_TOUCHED = 100;
 export const MAX_TITLE_CHARACTERS = 300;
 
-/** In the transaction of their uploads. Answers the bugs that each run has touched, at most 100, by run id. */
+/** Tracks the bugs of runs, in the transaction of their uploads. Returns the bugs that each run has touched, at most 100, by run id. */
 export async function trackBugs(
   sql: Tx,
   projectId: string,
@@ -88,26 +94,56 @@ export async function trackBugs(
     limits.length === 0 ? [] : await selectRunFailures(sql, projectId, limits),
     (row) => row.runId,
   );
-  const concerned = runs.filter(({ id, mayResolve }) => mayResolve || failures.has(id));
+  const concerned = runs.filter(({ id, resolving }) => resolving !== undefined || failures.has(id));
   if (concerned.length === 0) return found;
   await lockBugs(sql, projectId);
   const known = await findBugsByFingerprint(sql, projectId, [...failures.values()].flat());
-  // One after the other: a bug that the first one opens or resolves is known to the next one.
+  const tracked: Tracked = { occurrences: [], marks: [], events: [] };
+  // One after the other: a bug that the first one opens is known to the next one.
   for (const run of concerned) {
     const own = failures.get(run.id) ?? [];
-    const { touched, events } =
-      own.length === 0 ? { touched: [], events: [] } : await trackFailures(sql, projectId, run, own, known);
-    if (run.mayResolve)
-      for (const { id, status } of await countCleanCases(sql, projectId, run.id, run.seenAt))
-        events.push(
-          ...(await changeStatus(sql, projectId, {
-            ...{ id, from: status, to: "resolved", cause: "clean_runs", now: run.seenAt },
-          })),
-        );
-    if (!run.isMuted) await insertBugEvents(sql, projectId, events, run.depth);
+    const touched = own.length === 0 ? [] : await trackFailures(sql, projectId, run, own, { known, tracked });
     found.set(run.id, touched.slice(0, MAX_TOUCHED));
   }
+  await insertFingerprints(sql, projectId, tracked.marks, FINGERPRINT_VERSION);
+  if (tracked.occurrences.length > 0) await insertOccurrences(sql, projectId, tracked.occurrences);
+  await resolveClean(sql, projectId, concerned, tracked);
+  for (const [depth, own] of Map.groupBy(tracked.events, ({ run }) => run.depth))
+    await insertBugEvents(
+      sql,
+      projectId,
+      own.flatMap(({ run, event }) => (run.isMuted ? [] : event)),
+      depth,
+    );
   return found;
+}
+
+/** What is stored of the failures of all runs together. */
+type Tracked = {
+  occurrences: Occurrence[];
+  marks: BugMark[];
+  events: { run: TrackedRun; event: BugEvent }[];
+};
+
+/** After the occurrences were stored: counts what has passed, and resolves the bugs whose test cases passed often enough in a row. */
+async function resolveClean(
+  sql: Tx,
+  projectId: string,
+  runs: readonly TrackedRun[],
+  { events }: Tracked,
+): Promise<void> {
+  const resolving = runs.filter((run) => run.resolving !== undefined);
+  if (resolving.length === 0) return;
+  const unknown = resolving.flatMap(({ id, resolving }) => (resolving === null ? id : []));
+  const testCases = new Set([
+    ...resolving.flatMap(({ resolving }) => resolving ?? []),
+    ...(unknown.length === 0 ? [] : await selectCasesOfBugsIn(sql, projectId, unknown)),
+  ]);
+  const run = resolving.at(-1)!;
+  for (const { id, status } of await countCleanCases(sql, projectId, resolving, [...testCases])) {
+    const change: StatusChange = { id, from: status, to: "resolved", cause: "clean_runs", now: run.seenAt };
+    events.push(...(await changeStatus(sql, projectId, change)).map((event) => ({ run, event })));
+  }
 }
 
 async function trackFailures(
@@ -115,8 +151,8 @@ async function trackFailures(
   projectId: string,
   run: TrackedRun,
   failures: readonly TrackedFailure[],
-  known: BugsByFingerprint,
-): Promise<{ touched: TouchedBug[]; events: BugEvent[] }> {
+  { known, tracked }: { known: BugsByFingerprint; tracked: Tracked },
+): Promise<TouchedBug[]> {
   const now = run.seenAt;
   const {
     rule: ofRules = [],
@@ -133,35 +169,33 @@ async function trackFailures(
         ...(await groupByRule(sql, projectId, run, ofRules, known)),
       ];
   const touched = new Map<string, TouchedBug>();
-  const occurrences: Occurrence[] = [];
-  const marks: BugMark[] = [];
-  const events: BugEvent[] = [];
   let opened = 0;
   for (const group of groups) {
     if (!group.bug && (group.failures.every(({ isUnclear }) => isUnclear) || ++opened > MAX_OPENED)) continue;
-    const [change, told] = group.bug
+    const [change, changeEvents] = group.bug
       ? await find(sql, projectId, run, group.bug, now)
       : await open(sql, projectId, run, group, now);
     const isQuarantined = group.failures.every((failure) => failure.isQuarantined);
-    events.push(...told.map((event) => ({ ...event, isQuarantined })));
+    tracked.events.push(...changeEvents.map((event) => ({ run, event: { ...event, isQuarantined } })));
     if (touched.get(change.id)?.change !== "regressed") touched.set(change.id, change);
-    marks.push(...group.marks.map((fingerprint) => ({ bugId: change.id, fingerprint })));
+    tracked.marks.push(...group.marks.map((fingerprint) => ({ bugId: change.id, fingerprint, now })));
     known.add(group.bug ?? toMatchedBug(change), group.marks);
     for (const { testCase, message } of group.failures)
-      occurrences.push({ bugId: change.id, testCase, message: message?.slice(0, 1_000).toWellFormed() ?? null });
+      tracked.occurrences.push({
+        ...{ run, bugId: change.id, testCase },
+        message: message?.slice(0, 1_000).toWellFormed() ?? null,
+      });
     // Several groups may be of one bug: the next one finds it as this one has left it.
     if (group.bug) group.bug.status = change.status;
   }
-  await insertFingerprints(sql, projectId, marks, { version: FINGERPRINT_VERSION, now });
-  if (occurrences.length > 0) await insertOccurrences(sql, projectId, run, occurrences);
-  return { touched: [...touched.values()], events };
+  return [...touched.values()];
 }
 
 const toMatchedBug = ({ id, number, title, status }: TouchedBug): MatchedBug => {
   return { id, number, title, status, resolvedAt: null };
 };
 
-/** What has become of a bug, and what there is to tell of it. */
+/** The resulting state of a bug, and its events. */
 type Change = [TouchedBug, BugEvent[]];
 
 async function find(sql: Tx, projectId: string, run: TrackedRun, bug: MatchedBug, now: string): Promise<Change> {
@@ -191,7 +225,7 @@ async function open(
   return [{ id, number, title, status: "open", change: "opened" }, events];
 }
 
-/** The only place where a status changes; answers what there is to tell of it. */
+/** Changes a status, and returns the events of the change. No other code changes a status. */
 async function changeStatus(sql: Tx, projectId: string, change: StatusChange): Promise<BugEvent[]> {
   await updateStatus(sql, projectId, change);
   return eventsOf(change.id, change);
@@ -202,7 +236,7 @@ function eventsOf(bugReportId: string, transition: Transition): BugEvent[] {
   return type === undefined ? [] : [{ type, bugReportId }];
 }
 
-/** In a transaction: bugs of test cases that are not there any more are resolved. `numbers`: those that have just been found so. */
+/** Resolves bugs of removed test cases. `numbers` are the test cases that have just been found to be removed. */
 export async function resolveRemoved(sql: Tx, projectId: string, numbers: readonly number[]): Promise<void> {
   await lockBugs(sql, projectId);
   const now = new Date().toISOString();
@@ -212,7 +246,7 @@ export async function resolveRemoved(sql: Tx, projectId: string, numbers: readon
   await insertBugEvents(sql, projectId, events, 0);
 }
 
-/** In a transaction: failures outside of tests are over, and with them the bugs that are about nothing else. */
+/** Ends failures outside of tests, and resolves bugs that have no others. */
 export async function resolveBugsOf(sql: Tx, projectId: string, testCases: readonly number[]): Promise<void> {
   await lockBugs(sql, projectId);
   const now = new Date().toISOString();
@@ -225,15 +259,15 @@ export async function resolveBugsOf(sql: Tx, projectId: string, testCases: reado
 }
 
 export type Opening = {
-  /** What has this fingerprint will join it. */
+  /** Failures with this fingerprint will join the bug. */
   fingerprint?: Fingerprint;
   /** Numbers of test cases that it is about. */
   testCases?: readonly number[];
-  /** How many automations have led to it. */
+  /** Number of automations that led to it. */
   depth: number;
 };
 
-/** In a transaction that holds the lock: opens a bug report that nothing has found by itself. */
+/** Opens a bug report that no failure has found, in a transaction that holds the lock. */
 export async function openBug(
   sql: Tx,
   projectId: string,
@@ -241,8 +275,8 @@ export async function openBug(
   { fingerprint, testCases = [], depth }: Opening,
 ): Promise<{ id: string; number: number }> {
   const opened = await insertBug(sql, projectId, bug);
-  const marks = fingerprint ? [{ bugId: opened.id, fingerprint }] : [];
-  await insertFingerprints(sql, projectId, marks, { version: FINGERPRINT_VERSION, now: bug.now });
+  const marks = fingerprint ? [{ bugId: opened.id, fingerprint, now: bug.now }] : [];
+  await insertFingerprints(sql, projectId, marks, FINGERPRINT_VERSION);
   const cases = testCases.map((testCase) => ({ bugId: opened.id, testCase }));
   await insertBugCases(sql, projectId, cases);
   const events = eventsOf(opened.id, { from: null, to: "open", cause: "opened" });
@@ -250,7 +284,7 @@ export async function openBug(
   return opened;
 }
 
-/** In a transaction: a bug report that somebody has written. Refuses test cases that are not the project's. */
+/** Opens a bug report written by a person, in a transaction. Refuses test cases of other projects. */
 export async function openBugByHand(
   sql: Tx,
   projectId: string,
@@ -265,7 +299,7 @@ export async function openBugByHand(
   return await openBug(sql, projectId, opened, { testCases, depth: 0 });
 }
 
-/** In a transaction that holds the lock: what was resolved is there again. */
+/** Reopens a resolved bug, in a transaction that holds the lock. */
 export async function reopenBug(
   sql: Tx,
   projectId: string,
@@ -275,13 +309,13 @@ export async function reopenBug(
   await insertBugEvents(sql, projectId, await changeStatus(sql, projectId, change), depth);
 }
 
-/** In a transaction: nobody else changes the bugs of the project until it commits. */
+/** Locks the bugs of the project until the commit. */
 async function lockBug(sql: Tx, projectId: string, id: string): Promise<BugState> {
   await lockBugs(sql, projectId);
   return (await selectBugState(sql, projectId, id)) ?? refuseAbsent();
 }
 
-/** In a transaction: what somebody has changed by hand. Refuses another status for what is part of another bug by now. */
+/** Applies changes of a person, in a transaction. Refuses a new status for a merged bug. */
 export async function editBug(sql: Tx, projectId: string, id: string, patch: BugReportPatch): Promise<BugState> {
   const bug = await lockBug(sql, projectId, id);
   if (bug.mergedInto !== null && patch.status !== undefined)
@@ -300,12 +334,12 @@ async function edit(
   await updateBugReport(sql, projectId, id, patch, now);
   if (to === undefined || to === status) return;
   const events = await changeStatus(sql, projectId, { id, from: status, to, cause: "api", now });
-  // What was told of the fix counts from now on.
+  // Only runs after the reported fix count.
   await resetCleanCases(sql, projectId, id);
   await insertBugEvents(sql, projectId, events, 0);
 }
 
-/** In a transaction: everything that the bug is known by becomes that of `intoId`. Refuses what is merged already. */
+/** Merges a bug into `intoId`, which gets all its fingerprints. Refuses a merged bug. */
 export async function mergeBugs(
   sql: Tx,
   projectId: string,
@@ -334,7 +368,7 @@ async function merge(
   const change = async ({ id, status }: BugState, to: BugState["status"]) =>
     void events.push(...(await changeStatus(sql, projectId, { id, from: status, to, cause: "merge", now })));
   if (from.status !== "resolved") await change(from, "resolved");
-  // What was still open has not gone with the one that it is now part of.
+  // If the merged bug was open, the bug that it becomes part of is open as well.
   const isOpen = from.status === "open" || from.status === "in_progress";
   if (isOpen && into.status === "resolved") await change(into, from.status);
   await insertBugEvents(sql, projectId, events, 0);
@@ -349,8 +383,8 @@ function toTitle(
   const { message, stack, suite, name } = failure;
   const line = firstLineOf(message ?? stack);
   const typed = exceptionType && !line.includes(exceptionType) ? `${exceptionType}: ${line}` : line;
-  const told = line === "" ? caseTitle({ suite, name }) : typed;
+  const summary = line === "" ? caseTitle({ suite, name }) : typed;
   const everything = `Nearly all test cases of "${taskSlug}" failed`;
-  const title = kind === "outage" ? everything : outage ? `${everything}: ${told}` : told;
+  const title = kind === "outage" ? everything : outage ? `${everything}: ${summary}` : summary;
   return title.slice(0, MAX_TITLE_CHARACTERS).toWellFormed();
 }

@@ -1,4 +1,4 @@
-/** Loads the evidence of a search for a culprit: its probes, earlier results, and what is known of the test before. */
+/** Loads the evidence of a search for a culprit: its probes, earlier results, and the flake rate of the test. */
 
 import type { RangeCommit } from "../../rules/culprit_range.ts";
 import { type CommitProbe, type CulpritRange, measureFlakeRate, weighCommits } from "../../rules/culprit.ts";
@@ -28,7 +28,7 @@ const digestsOf = (failure: CaseFailure): string[] => [fingerprint(failure).dige
 type Failed = { executionId: string; fingerprint?: string | null };
 type Wanted = { isWanted: (failed: Failed) => boolean; badFailure: CaseFailure | undefined };
 
-/** Whether the failures of executions are those of the bug: by its fingerprints, or by what the first bad build said. */
+/** Whether the failures of executions are those of the bug: by its fingerprints, or by the message of the first bad build. */
 async function loadWanted(
   sql: Sql,
   projectId: string,
@@ -55,7 +55,7 @@ const failedOf = (results: readonly (Failed & { result: string | null })[]): Fai
 export type SearchEvidence = {
   range: CulpritRange;
   evidence: CommitProbe[];
-  /** The probes of the search itself, those that have not ended included. */
+  /** The probes of the search itself, including open ones. */
   probes: (StoredProbe & Pick<ProbeRow, "executionId" | "isOwn">)[];
 };
 
@@ -102,7 +102,7 @@ async function loadRange(
   return { weights: weighCommits(overlaps, proven), flakeRate };
 }
 
-/** Without the listing of the commits, which is a probe of no test case. */
+/** Excludes the probe that lists the commits, which runs no test case. */
 const selectTestProbes = async (sql: Sql, projectId: string, searchId: string) =>
   (await selectProbes(sql, projectId, { culpritSearchId: searchId })).flatMap(({ kind, commit, ...probe }) =>
     kind === "test" && commit !== null ? [{ ...probe, commit }] : [],

@@ -30,8 +30,7 @@ const MAX_CASES = 5;
 type Start = { test: SearchedCase; range: SearchRange; number: number };
 
 /**
- * In a transaction: what a search of the bug would begin with, or why there can be none. It locks the bug until the commit, so that
- * a bug has one search at a time.
+ * Returns the start of a search of the bug, or why there can be none. Locks the bug until the commit, so that it has one search at a time.
  */
 export async function findSearchStart(
   sql: Tx,
@@ -65,7 +64,7 @@ function obstacleOf({ mergedInto, sample, kinds }: SearchedBug): string | undefi
   return undefined;
 }
 
-/** In a transaction. Refuses where there is nothing to search for, and where no runner can probe. */
+/** Starts a search. Refuses if there is nothing to search for, or if no runner can probe. */
 export async function startSearch(
   sql: Tx,
   projectId: string,
@@ -86,7 +85,7 @@ export async function startSearch(
   return { id, number };
 }
 
-/** In a transaction. Its probes that have not ended are cancelled. */
+/** Cancels a search and its open probes. */
 export async function cancelSearch(
   sql: Tx,
   projectId: string,

@@ -39,12 +39,12 @@ import { loadEvidence, type SearchEvidence } from "./culprit_evidence.ts";
 const MAX_SUSPECTS = 20;
 /** Files of the culprit that its event names. */
 const MAX_EVENT_FILES = 20;
-/** How often the commits of a range are listed before the search ends without them. */
+/** Maximum number of attempts to list the commits of a range before the search ends without them. */
 const MAX_LISTINGS = 3;
 
 /**
- * In a transaction: makes one step of a search that can go on. `onSearch` gets the search first, because a step may fail. Returns
- * false if no search is due.
+ * Makes one step of a search that can continue, in a transaction. `onSearch` gets the search first, because a step may fail. Returns false
+ * if no search is due.
  */
 export async function advanceSearch(
   sql: Tx,
@@ -128,7 +128,7 @@ async function plan(sql: Tx, projectId: string, search: ListedSearch, atOnce: nu
   const loaded = await loadEvidence(sql, projectId, search, search.commits);
   const left = search.maxProbes - loaded.probes.filter(({ isOwn }) => isOwn).length;
   const isDue = loaded.probes.every(({ result }) => result !== null);
-  // One that waits for its own probes only joins those of others, and choosing several takes long.
+  // A search that waits for its own probes only joins those of others; choosing several takes long.
   const next = nextStep(loaded.range, loaded.evidence, { atOnce: isDue ? atOnce : 1, left });
   return { search, loaded, next, mayShare: mayShare(loaded.probes), isDue };
 }
@@ -140,7 +140,7 @@ async function planOthers(sql: Tx, { projectId, search }: Step, atOnce: number):
     try {
       plans.push(await savepoint(sql, (sql) => plan(sql, projectId, other, atOnce)));
     } catch (error) {
-      // The other search reports its error in a step of its own, and does not keep this one from going on.
+      // The other search reports its error in its own step, and does not stop this one.
       if (isUnavailable(error)) throw error;
     }
   return plans.filter(({ next, mayShare }) => mayShare && !next.verdict);
@@ -201,7 +201,7 @@ async function endWith(sql: Tx, step: Step, { commits, loaded, belief, verdict }
   );
 }
 
-/** Its time is over: what the probes say up to now may be the end, too. */
+/** Ends a search whose time is over, possibly with a result from the probes so far. */
 async function endLate(sql: Tx, step: Step): Promise<void> {
   const { projectId, search } = step;
   const { commits } = search;

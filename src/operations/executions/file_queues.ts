@@ -54,10 +54,10 @@ export async function takeBatch(
 export async function requireHeldLease(
   sql: Tx,
   { projectId, executionId, taskSlug }: PlanKey,
-  { shard, holder }: BatchRequest,
+  { shard, holder }: { shard: Shard; holder?: string | undefined },
   runner: string,
 ): Promise<void> {
-  const lease = await lockLease(sql, projectId, holder);
+  const lease = holder === undefined ? undefined : await lockLease(sql, projectId, holder);
   const isIts =
     lease?.runner === runner &&
     (lease.status === "offered" || lease.status === "running") &&

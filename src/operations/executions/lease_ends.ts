@@ -16,6 +16,7 @@ import {
   updateEndedLease,
 } from "../../store/leases.ts";
 import { noteInfrastructureFailure } from "../../store/runners.ts";
+import { appendLogNote } from "../../store/lease_logs.ts";
 import { notifyLeases } from "../../database/signals.ts";
 
 /** A lease whose variables do not open. */
@@ -160,7 +161,9 @@ export async function endByInfrastructure(
   }
   const runners = new Set([...lease.avoid, lease.runner]).size;
   const whoever =
-    runners === 1 ? `The runner ${lease.runner} failed to start it three times` : `${runners} runners could not run it`;
+    runners === 1
+      ? `The runner ${lease.runner} could not run it in three attempts`
+      : `${runners} runners could not run it`;
   const said = `${whoever}; the last time: ${message}`;
   await endLease(sql, projectId, lease.id, { status: "infrastructure", message: said, exitCode });
   await settle(sql, projectId, execution);
@@ -188,12 +191,16 @@ export async function endOverdue(
     const message = `The runner ${runner} did not confirm the task`;
     await giveAgain(sql, projectId, execution, lease, { status: "returned", message });
   } else if (isTooLong || lease.overtime) {
+    await appendLogNote(sql, projectId, id, overtime);
     await endLease(sql, projectId, id, { status: "timed_out", message: overtime });
     await settle(sql, projectId, execution);
   } else if (attempt - lease.avoid.length < MAX_ATTEMPTS || lease.stopReason !== null) {
-    await giveAgain(sql, projectId, execution, lease, { status: "lost", message: `The runner ${runner} was lost` });
+    const message = `The runner ${runner} was lost`;
+    await appendLogNote(sql, projectId, id, message);
+    await giveAgain(sql, projectId, execution, lease, { status: "lost", message });
   } else {
     const message = `The runner ${runner} was lost, like the one before it`;
+    await appendLogNote(sql, projectId, id, message);
     await endLease(sql, projectId, id, { status: "lost", message });
     await settle(sql, projectId, execution);
   }

@@ -25,7 +25,7 @@ import { giveAgain, isHandedOut, type UnopenedLease } from "./lease_ends.ts";
 export const sealVariables = (seal: Seal, projectId: string, variables: ExecutionVariables): Buffer =>
   seal.seal(executionVariablesPlace(projectId), JSON.stringify(variables));
 
-export type Sync = Pick<LeaseSync, "free" | "held" | "returned" | "waitSeconds">;
+export type Sync = Pick<LeaseSync, "free" | "held" | "returned" | "waitSeconds"> & { stopping?: boolean };
 
 export type Synced = {
   leases: Lease[];
@@ -49,7 +49,7 @@ export async function syncRunner(
   seal: Seal,
   projectId: string,
   asker: Asker,
-  { free, held, returned, waitSeconds }: Sync,
+  { free, held, returned, stopping = false, waitSeconds }: Sync,
 ): Promise<Synced> {
   const ids = held.map(({ id }) => id);
   // Executions first, then their leases: everybody locks in this order.
@@ -81,7 +81,7 @@ export async function syncRunner(
     const lease = mine.get(id)!;
     lease.logOffset = Math.max(lease.logOffset, offset + bytes.length);
   }
-  const runners = await upsertRunner(sql, projectId, asker, { free, held: ids.length });
+  const runners = await upsertRunner(sql, projectId, asker, { free, held: ids.length, stopping });
   if (free > 0) await lockConcurrencyGroups(sql, projectId);
   const taken = free === 0 ? [] : await takeLeases(sql, projectId, asker, free);
   return {

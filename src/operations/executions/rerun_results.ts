@@ -42,7 +42,7 @@ export async function findNotRerun(
 /** After a run of a build or of one of its reruns has changed or is gone: the last rerun of each task is what the build comes to. */
 export async function refreshReruns(sql: Tx, projectId: string, buildId: string): Promise<void> {
   for (const { id, executionId, taskSlug, quarantined, shadowed } of await selectLastReruns(sql, projectId, buildId)) {
-    const runs = await selectRuns(sql, projectId, [{ executionId, taskSlug }], { isLocked: true });
+    const runs = await selectRuns(sql, projectId, [{ executionId, taskSlug }]);
     const run = runs.find((one) => one.id === id)!;
     const attempts = run.attempts!;
     const isComplete = !latestAttempts(attempts).some(({ partial }) => partial);

@@ -1,7 +1,6 @@
 /** Files of a plan that a shard was to run and that no report has: its run is incomplete. */
 
-import { normalizeFile } from "../../rules/identity.ts";
-import { createFileMatch, hashShard } from "../../rules/plan.ts";
+import { createFileMatch, hashShard, unitOf } from "../../rules/plan.ts";
 import type { Report } from "../../reports/report.ts";
 import type { Shard } from "../../schema/fields.ts";
 import type { Sql } from "../../database/connect.ts";
@@ -31,7 +30,7 @@ export async function findSkippedFiles(
   });
   if (own.length === 0) return undefined;
   const stored = runId === undefined ? [] : await selectFilesOfRun(sql, key.projectId, runId);
-  const fresh = report.cases.flatMap(({ file }) => (file === null ? [] : normalizeFile(file)));
+  const fresh = report.cases.flatMap((one) => unitOf(one) ?? []);
   const matchReported = createFileMatch([...new Set([...stored, ...fresh])]);
   // Reports that name no files, or name them otherwise, say nothing of them.
   if (!plan.given.some((name) => matchReported(name) !== undefined)) return undefined;

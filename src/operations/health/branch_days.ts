@@ -1,4 +1,4 @@
-/** How a project's default branch has been doing, day by day. */
+/** Daily figures of a project's default branch. */
 
 import {
   type DayFigures,
@@ -15,8 +15,8 @@ const DAY_MS = 86_400_000;
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
 /**
- * Figures of so many days in UTC up to today, those on which an execution ended. What is over is counted once, by the first
- * who looks at it.
+ * Returns figures of the last days in UTC up to today on which an execution ended. Figures of past days are computed once, by the first
+ * reader.
  */
 export async function getBranchDays(
   sql: Sql,

@@ -31,9 +31,9 @@ const PORTION_RUNS = 100;
 type Begin = Database["begin"];
 
 /**
- * Counts complete runs of a project that have not been counted, as many as go into one transaction, in the order in which
- * they were completed; false when none is left. No upload should wait for that: a loop does it, and whoever reads what it
- * makes. When it throws, `blame` has been told which run cannot be counted, if it is one: the others may go on without it.
+ * Counts pending complete runs of a project in the order of completion, as many as fit into one transaction; returns false if none is left.
+ * Uploads do not wait for this: a loop does it, or a reader of the health. If it throws because of one run, `blame` was called with it, so
+ * that the others can be counted without it.
  */
 export async function countSome(
   begin: Begin,
@@ -47,7 +47,7 @@ export async function countSome(
     } catch (error) {
       if (taken.length === 1) blame(taken[0]!);
       if (taken.length <= 1 || (isUnavailable(error) && !isTimeout(error))) throw error;
-      // What stands before the culprit is counted, until it stands first, and then alone.
+      // Halves the batch. Items before the failing one are counted, until it comes first and fails alone.
       most = Math.ceil(taken.length / 2);
     }
   }
@@ -99,8 +99,8 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly PendingRun[]
 }
 
 /**
- * The results of the runs: all those of some test cases, then those of others; those of one case in the order of the runs.
- * All results of several runs are read before. A single run may be of any size: it is read a portion at a time.
+ * Yields the results of the runs: all those of some test cases, then those of others; those of one case in the order of the runs. Several
+ * runs are read completely in advance. A single run may be of any size, so it is read in portions.
  */
 async function* portionsOf(sql: Tx, projectId: string, ids: readonly string[]): AsyncGenerator<CountedBlock[]> {
   if (ids.length === 1) {

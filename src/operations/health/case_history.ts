@@ -3,36 +3,36 @@
 import type { Sql } from "../../database/connect.ts";
 import { type HistoryPage, type HistoryQuery, type HistoryRow, selectHistory } from "../../store/test_cases.ts";
 
-/** How many results the first statement looks at; what is not there is looked for in ten times as many, and so on. */
-const FIRST_LOOKED_AT = 200;
-/** Never more: a tenth of a second of the database. */
-const LOOKED_AT = 20_000;
-const PATIENCE_MS = 1_000;
+/** Maximum number of results that the first statement reads; each further statement reads ten times as many. */
+const FIRST_READ_RESULTS = 200;
+/** Maximum number of results that one statement reads, which takes a tenth of a second of the database. */
+const MAX_READ_RESULTS = 20_000;
+const TIME_LIMIT_MS = 1_000;
 
 export type Looking = {
-  /** At most, by a statement. */
+  /** Maximum number of results that one statement reads. */
   lookedAt?: number;
-  /** By all together, roughly. */
+  /** Approximate maximum number of results that all statements read. */
   inAll?: number;
   /** No statement begins after so long. */
   patienceMs?: number;
 };
 
 /**
- * A page, newest run first. It is full, or the last one, or what has been found when patience was over: then the next one
- * goes on where this one has stopped.
+ * Returns a page, newest run first. It is full, or the last one, or what was found within the time limit: then the next page continues
+ * where it stopped.
  */
 export async function readHistory(
   sql: Sql,
   projectId: string,
   id: string,
   query: HistoryQuery,
-  { lookedAt = LOOKED_AT, inAll = Infinity, patienceMs = PATIENCE_MS }: Looking = {},
+  { lookedAt = MAX_READ_RESULTS, inAll = Infinity, patienceMs = TIME_LIMIT_MS }: Looking = {},
 ): Promise<HistoryPage> {
   const until = performance.now() + patienceMs;
   const rows: HistoryRow[] = [];
   let last = query.after;
-  let portion = Math.min(FIRST_LOOKED_AT, lookedAt);
+  let portion = Math.min(FIRST_READ_RESULTS, lookedAt);
   let looked = 0;
   do {
     const left = { ...query, limit: query.limit - rows.length, after: last };

@@ -8,7 +8,7 @@ import { selectCaseHealth, storeCaseHealth } from "../../store/case_health.ts";
 /** Number of results after which other requests are served. */
 export const PORTION_RESULTS = 1_000;
 
-/** Counts what a further attempt has changed in a run that has been counted. */
+/** Counts the changes of a further attempt in a run that has been counted. */
 export async function countChanges(
   sql: Tx,
   projectId: string,

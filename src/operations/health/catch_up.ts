@@ -1,4 +1,4 @@
-/** Counts what is pending before somebody reads what is remembered of a project's test cases. */
+/** Counts pending runs before the health of a project's test cases is read. */
 
 import { countSome } from "./case_health.ts";
 import { selectHasPendingHealth } from "../../store/pending_health.ts";
@@ -6,29 +6,29 @@ import { type Database, isConflict, isDiskFull, isUnavailable, type Sql } from "
 
 type Begin = Database["begin"];
 
-/** A flood of uploads may leave more than this: then it is better to answer with what is counted so far. */
+/** Time limit of a reader: after a burst of uploads it is better to answer with what is counted so far. */
 const PATIENCE_MS = 5_000;
 
-/** Before reading what is remembered of a project's test cases. What cannot be counted keeps nobody from the rest. */
+/** Counts pending runs before the health of a project's test cases is read. A run that cannot be counted does not prevent reading. */
 export async function catchUp(sql: Sql, begin: Begin, projectId: string, patienceMs = PATIENCE_MS): Promise<void> {
   if (!(await selectHasPendingHealth(sql, projectId))) return;
   const until = performance.now() + patienceMs;
   try {
     while (performance.now() < until && (await countSome(begin, projectId)));
   } catch (error) {
-    // The loop meets it as well: it puts off the run and logs why. Whoever only reads gets through to a full disk.
+    // The loop postpones the run and logs the reason. A reader continues, also if the disk is full.
     if (isUnavailable(error) && !isConflict(error) && !isDiskFull(error)) throw error;
   }
 }
 
 type CatchUp = { running: Promise<void>; next: Promise<void> | undefined };
 
-/** By project: one counts at a time, and those who come meanwhile share the next one. */
+/** Running counts by project. Concurrent readers share the next one. */
 const catchingUp = new Map<string, CatchUp>();
 
 /**
- * The same for a caller that goes on with what is known by then: a run of 100,000 cases that is being counted, here or by
- * another server, takes longer than it should wait, and is counted on without it.
+ * Counts pending runs within a time limit and then continues without the rest: a run of 100,000 cases that is being counted, here or by
+ * another server, takes longer than a caller should wait.
  */
 export async function catchUpWithin(sql: Sql, begin: Begin, projectId: string, patienceMs: number): Promise<void> {
   if (!(await selectHasPendingHealth(sql, projectId))) return;

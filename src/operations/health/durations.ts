@@ -1,4 +1,4 @@
-/** Keeps what is known of how long test cases and tasks take on the default branch up to date with the runs that are counted. */
+/** Updates the usual durations of test cases and tasks on the default branch when runs are counted. */
 
 import type { CaseHealth, CountedRun } from "../../rules/health.ts";
 import { addPass, type ComparedWithUsual, slownessOf, TRACKED_MS, untrackedHistory } from "../../rules/slower.ts";
@@ -55,7 +55,7 @@ export async function recallDurations(
   };
 }
 
-/** In a transaction that holds `lockHealth`: adds the wall times of passed runs, in their order. */
+/** Adds the wall times of passed runs in their order, in a transaction that holds `lockHealth`. */
 export async function addTaskDurations(sql: Tx, projectId: string, runs: readonly PendingRun[]): Promise<void> {
   const passed = runs.filter((run) => isCompared(run) && run.isPassed && run.durationMs > 0);
   if (passed.length === 0) return;

@@ -5,7 +5,7 @@ import { DISTURBED, isDisturbed } from "../../rules/health.ts";
 import { judgeFlakiness, type OwnFailure, type OwnSign } from "../../rules/flakiness.ts";
 import { readRates } from "../../rules/flaky_rates.ts";
 import type { Tx } from "../../database/connect.ts";
-import { insertTurns } from "../../store/events.ts";
+import { insertFlakinessEvents } from "../../store/events.ts";
 import {
   deleteFlakes,
   selectConcerned,
@@ -18,13 +18,13 @@ import {
 import { selectFlakyRates } from "../../store/flaky_rates.ts";
 
 /** Number of test cases that are decided in one statement. */
-const PORTION = 500;
+const BATCH_SIZE = 500;
 
 const LETTERS: Record<OwnSign, string> = { retry: "r", same_commit: "c", unexplained: "u" };
 
 type RetriedRun = { id: string; flaky: number };
 
-/** Ignores what passed on retry in a build in which so many test cases did so for the first time that its machine is the cause. */
+/** Ignores passes on retry in a build in which so many test cases passed on retry for the first time that its machine is the cause. */
 export async function discardDisturbedFlakes(sql: Tx, projectId: string, runs: readonly RetriedRun[]): Promise<void> {
   const retried = runs.flatMap(({ id, flaky }) => (flaky > 0 ? id : []));
   if (retried.length === 0) return;
@@ -38,7 +38,7 @@ export async function discardDisturbedFlakes(sql: Tx, projectId: string, runs: r
     );
 }
 
-/** In a transaction that holds `lockHealth`. `announced`: those of the runs whose changes are announced. */
+/** Decides flakiness again, in a transaction that holds `lockHealth`. `announced` are the runs whose changes cause events. */
 export async function refreshFlakiness(
   sql: Tx,
   projectId: string,
@@ -54,8 +54,8 @@ export async function refreshFlakiness(
   if (concerned.size === 0) return;
   const rates = readRates(await selectFlakyRates(sql, projectId));
   const numbers = [...concerned];
-  for (let start = 0; start < numbers.length; start += PORTION) {
-    const facts = await selectFlakinessFacts(sql, projectId, numbers.slice(start, start + PORTION));
+  for (let start = 0; start < numbers.length; start += BATCH_SIZE) {
+    const facts = await selectFlakinessFacts(sql, projectId, numbers.slice(start, start + BATCH_SIZE));
     const decided = facts.map((test) => {
       const isOfLine = ({ branch, pullRequest, isOnDefault }: (typeof test.failures)[number]) =>
         isOnDefault || (pullRequest === null && branch !== null && isLongLived(branch, test.longLivedBranches));
@@ -64,14 +64,14 @@ export async function refreshFlakiness(
       });
       const flakiness = judgeFlakiness(rates, failures, test);
       const signs = [...new Set(flakiness.own.map(({ sign }) => LETTERS[sign]))].join("");
-      return { ...test, ...flakiness, signs, isTurned: test.flaky !== flakiness.flaky };
+      return { ...test, ...flakiness, signs, isChanged: test.flaky !== flakiness.flaky };
     });
     if (decided.length > 0) await updateFlakiness(sql, projectId, decided);
-    const turned = decided.filter(({ isTurned }) => isTurned);
+    const changed = decided.filter(({ isChanged }) => isChanged);
     // A test that was decided by an older run turns with the last one.
-    const runOf = ({ lastRunId }: (typeof turned)[number]) =>
+    const runOf = ({ lastRunId }: (typeof changed)[number]) =>
       lastRunId !== null && runIds.includes(lastRunId) ? lastRunId : runIds.at(-1)!;
-    for (const [runId, tests] of Map.groupBy(turned, runOf))
-      if (announced.has(runId)) await insertTurns(sql, projectId, runId, tests);
+    for (const [runId, tests] of Map.groupBy(changed, runOf))
+      if (announced.has(runId)) await insertFlakinessEvents(sql, projectId, runId, tests);
   }
 }

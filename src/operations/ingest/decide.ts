@@ -2,7 +2,7 @@
 
 import { mergeResults, type MergedResults } from "./merge.ts";
 import { changedByOthers } from "./outages.ts";
-import { durationOf, machineOf, type PreparedReport, type ResolvedReport } from "./prepare.ts";
+import { durationOf, machineOf, type ResolvedReport } from "./prepare.ts";
 import { type ComparedDurations, slowerInRun } from "./slower.ts";
 import { MAX_COUNT } from "../../reports/text.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/origin.ts";
@@ -174,14 +174,20 @@ export function decideRun(facts: ReportFacts): DecidedRun {
   };
 }
 
-/** Whether passes of the run may resolve a bug: it has just become complete, and a further attempt would count twice. */
-export function mayResolveBugs(
-  { run, former, outcome, onDefaultBranch, merged }: DecidedRun,
+/**
+ * The test cases whose passes may resolve a bug, of the run that has just become complete: a further attempt would count twice.
+ * `watched`: those of live bugs that the report has; undefined: not known. Answers null for any, because the results of other shards are
+ * not at hand, and undefined for none.
+ */
+export function resolvingCases(
+  { run, former, outcome, onDefaultBranch, merged, attempts }: DecidedRun,
   { hasLiveBugs }: { hasLiveBugs: boolean },
-  { bugs }: { bugs: { testCases: ReadonlySet<number> } | undefined },
-): boolean {
-  if (!hasLiveBugs || !outcome.isIn || former.completedAt !== null || !onDefaultBranch || run.outage) return false;
-  return bugs === undefined || merged.blocks.some(({ testCases }) => testCases.some((one) => bugs.testCases.has(one)));
+  watched: ReadonlySet<number> | undefined,
+): readonly number[] | null | undefined {
+  if (!hasLiveBugs || !outcome.isIn || former.completedAt !== null || !onDefaultBranch || run.outage) return undefined;
+  if (attempts.length > 1 || !watched) return null;
+  const own = merged.blocks.flatMap(({ testCases }) => testCases.filter((one) => watched.has(one)));
+  return own.length === 0 ? undefined : own;
 }
 
 function countResults(
@@ -324,6 +330,8 @@ function toAttempt(
       ...(unrunFiles === undefined ? [] : [unrunFiles]),
     ],
     startedAt: startOf({ durationMs, endedAt: report.completedAt }, time.at, isAtEnd),
+    overheadCases: resolved.overheads.map(({ testCase }) => testCase),
+    overheads: resolved.overheads.map(({ ms }) => ms),
     ...machineOf(parameters, report),
   };
 }
@@ -356,23 +364,3 @@ function requireMergeable(stored: StoredResults | undefined, shard: number, befo
   const { passed, failed, skipped } = countResults(stored.blocks, stored, new Set());
   if (passed + failed + skipped > 0) refuse(`Cannot merge counts without "cases" into a run whose cases are known`);
 }
-
-/** Cases of one batch: large reports would keep the others waiting. */
-const MAX_BATCHED_CASES = 1_000;
-/** Characters of messages and output. */
-const MAX_BATCHED_TEXT = 100_000;
-
-/**
- * Whether a report may share its transaction with others. Not one that may have to wait there: for a runner's lease, for files
- * that are split, for the execution that it names, or for its size.
- */
-export const isBatchable = (prepared: PreparedReport, parameters: UploadParameters): boolean =>
-  parameters.execution_id === undefined &&
-  parameters.lease_id === undefined &&
-  parameters.shard === undefined &&
-  parameters.untrusted !== true &&
-  prepared.cases.length <= MAX_BATCHED_CASES &&
-  prepared.cases.reduce(
-    (sum, { message, stack, output }) => sum + (message?.length ?? 0) + (stack?.length ?? 0) + (output?.length ?? 0),
-    0,
-  ) <= MAX_BATCHED_TEXT;

@@ -16,7 +16,7 @@ import { isFailure, toStatus } from "../../rules/merge.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { Tx } from "../../database/connect.ts";
-import { type BugsOfCases, tryBugsOfCases } from "../../store/bug_cases.ts";
+import { selectCasesOfBugs } from "../../store/bug_cases.ts";
 import { selectBlocks, selectOtherCounts, selectQuarantined } from "../../store/case_results.ts";
 import { type ExecutionOrigin, lockExecution } from "../../store/executions.ts";
 import { selectHasOpenLease } from "../../store/leases.ts";
@@ -46,15 +46,13 @@ export type LoadedFacts = {
   replaced: readonly ReplacedFailure[];
   earlier: EarlierResults | undefined;
   absent: AbsentCases | undefined;
-  /** Tests of the baseline may be absent, which is looked at where the report is alone in its transaction. */
-  isShort: boolean;
   durations: ComparedDurations;
   /** The very same bytes are there already. */
   isRepeated: boolean;
 };
 
 /** `isIn`: all announced shards are in with the report. */
-type RunFacts = Omit<LoadedFacts, "durations" | "absent" | "isShort"> & { isIn: boolean };
+type RunFacts = Omit<LoadedFacts, "durations" | "absent"> & { isIn: boolean };
 
 export type IngestFacts = {
   /** All runs by execution, ordered by id. */
@@ -62,25 +60,20 @@ export type IngestFacts = {
   /** By the places of the reports. */
   byReport: ReadonlyMap<number, LoadedFacts>;
   quarantined: ReadonlySet<number>;
-  /** Undefined where the lock of the bugs may be waited for. */
-  bugs: BugsOfCases | undefined;
+  /** Those of the test cases whose passes may resolve a bug. */
+  watched: ReadonlySet<number>;
 };
 
-/** In the transaction of the reports. `mayWait`: a report is alone in it. Refuses what its lease or its run does not allow. */
-export async function loadFacts(
-  sql: Tx,
-  projectId: string,
-  reports: readonly MatchedReport[],
-  { mayWait }: { mayWait: boolean },
-): Promise<IngestFacts> {
+/** In the transaction of the reports. Refuses what a lease or a run does not allow. */
+export async function loadFacts(sql: Tx, projectId: string, reports: readonly MatchedReport[]): Promise<IngestFacts> {
   const ended = new Map<number, boolean>();
   for (const report of reports) ended.set(report.index, await endLease(sql, projectId, report));
   // Reruns of one build report one after the other: each has to see what the others have brought.
-  for (const { match } of reports)
-    if (match.execution.buildId !== null) await lockExecution(sql, projectId, match.execution.buildId);
+  const builds = new Set(reports.flatMap(({ match }) => match.execution.buildId ?? []));
+  for (const id of [...builds].sort()) await lockExecution(sql, projectId, id);
   const known = reports.filter(({ match }) => !match.isNew);
   const tasks = known.map(({ match, resolved }) => ({ executionId: match.execution.id, taskSlug: resolved.taskSlug }));
-  const runs = tasks.length === 0 ? [] : await selectRuns(sql, projectId, tasks, { isLocked: mayWait });
+  const runs = tasks.length === 0 ? [] : await selectRuns(sql, projectId, tasks);
   const byExecution = Map.groupBy(runs, ({ executionId }) => executionId);
   const loaded = new Map<number, RunFacts>();
   const ownRuns = reports.map(({ match, resolved }) =>
@@ -90,37 +83,31 @@ export async function loadFacts(
     const { index } = report;
     const own = ownRuns[at];
     const attempts = own?.attempts ?? [];
-    // Further attempts change what is there: their runs are locked, and nobody else's report waits with them.
-    const facts = mayWait ? await loadRunFacts(sql, projectId, report, { run: own, attempts }) : undefined;
-    const isRepeated = facts?.isRepeated ?? false;
-    if (ended.get(index) && !isRepeated) refuse("Cannot accept the report: this lease has reported already");
-    loaded.set(index, {
-      ...{ stored: undefined, unrunFiles: undefined, replaced: [], earlier: undefined, isRepeated, isIn: true },
-      ...facts,
-      attempts,
-    });
+    const facts = await loadRunFacts(sql, projectId, report, { run: own, attempts });
+    if (ended.get(index) && !facts.isRepeated) refuse("Cannot accept the report: this lease has reported already");
+    loaded.set(index, { ...facts, attempts });
   }
   const failed = reports.map(({ index, resolved }) => failedIn(resolved, loaded.get(index)!));
   const timed = reports.map((report, at) => toReportDurations(report, (ownRuns[at]?.attempts ?? []).length > 0));
-  const [quarantined, durations, absences] = await Promise.all([
+  const [quarantined, durations, absences, watched] = await Promise.all([
     selectQuarantined(sql, projectId, [...new Set(failed.flat())]),
     compareDurations(sql, projectId, timed),
     findAbsent(
       sql,
       projectId,
       reports.map((report, at) => ({ report, run: ownRuns[at], facts: loaded.get(report.index)! })),
-      { mayWait },
     ),
+    selectWatched(sql, projectId, reports),
   ]);
   return {
     runs: byExecution,
     byReport: new Map(
       reports.map(
-        ({ index }, at) => [index, { ...loaded.get(index)!, ...absences[at]!, durations: durations[at]! }] as const,
+        ({ index }, at) => [index, { ...loaded.get(index)!, absent: absences[at], durations: durations[at]! }] as const,
       ),
     ),
     quarantined,
-    bugs: mayWait ? undefined : await tryBugs(sql, projectId, reports, failed),
+    watched,
   };
 }
 
@@ -207,13 +194,12 @@ async function findAbsent(
   sql: Tx,
   projectId: string,
   reports: readonly ReportOfRun[],
-  { mayWait }: { mayWait: boolean },
-): Promise<Pick<LoadedFacts, "absent" | "isShort">[]> {
+): Promise<(AbsentCases | undefined)[]> {
   const asked = reports.flatMap(({ report: { match, resolved } }) =>
     match.execution.baselineId === null ? [] : { baselineId: match.execution.baselineId, taskSlug: resolved.taskSlug },
   );
   const expected = await selectExpectedCounts(sql, projectId, asked);
-  const found: Pick<LoadedFacts, "absent" | "isShort">[] = [];
+  const found: (AbsentCases | undefined)[] = [];
   for (const { report, run, facts } of reports) {
     const { resolved, match, parameters } = report;
     const { id: executionId, baselineId, buildId } = match.execution;
@@ -231,7 +217,7 @@ async function findAbsent(
         mayBeShort(countRun(), count, hasStoppedEarly(resolved.report)));
     const task = { baselineId: baselineId ?? "", taskSlug: resolved.taskSlug, executionId, buildId };
     const of = { runId: run?.id, fresh: resolved.results };
-    found.push({ isShort, absent: isShort && mayWait ? await selectAbsentCases(sql, projectId, task, of) : undefined });
+    found.push(isShort ? await selectAbsentCases(sql, projectId, task, of) : undefined);
   }
   return found;
 }
@@ -275,19 +261,17 @@ const failedIn = (
   ...(earlier?.notRerun ?? []),
 ];
 
-/** The lock of the bugs, where failures or passes may change some, if no other transaction has it. */
-async function tryBugs(
-  sql: Tx,
-  projectId: string,
-  reports: readonly MatchedReport[],
-  failed: readonly (readonly number[])[],
-): Promise<BugsOfCases> {
+/** Of a larger report the test cases of live bugs are looked up, and not the live bugs of its test cases. */
+export const MAX_WATCHED = 1_000;
+
+/** The test cases of live bugs that the reports may resolve. */
+async function selectWatched(sql: Tx, projectId: string, reports: readonly MatchedReport[]): Promise<Set<number>> {
   const passing = reports.flatMap(({ match, origin, resolved }) =>
-    match.hasLiveBugs && isOnDefaultBranch(toOrigin(match.execution, origin), match.execution)
+    match.hasLiveBugs &&
+    resolved.results.length <= MAX_WATCHED &&
+    isOnDefaultBranch(toOrigin(match.execution, origin), match.execution)
       ? resolved.results.map(({ testCase }) => testCase)
       : [],
   );
-  const hasFailures = failed.some((some) => some.length > 0);
-  if (passing.length === 0 && !hasFailures) return { testCases: new Set(), areHeld: true };
-  return await tryBugsOfCases(sql, projectId, [...new Set(passing)], hasFailures);
+  return passing.length === 0 ? new Set() : await selectCasesOfBugs(sql, projectId, [...new Set(passing)]);
 }

@@ -65,7 +65,7 @@ function toTracked(run: EarlierRun, execution: LockedExecution): TrackedRun {
   const { branch, commit, depth, createdAt } = execution;
   return {
     ...run,
-    ...{ branch, commit, depth, mayResolve: false, isMuted: false, seenAt: run.completedAt },
+    ...{ branch, commit, depth, resolving: undefined, isMuted: false, seenAt: run.completedAt },
     onDefaultBranch: isOnDefaultBranch(execution, execution),
     startedAt: run.completedAt < createdAt ? run.completedAt : createdAt,
   };

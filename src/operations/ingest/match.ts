@@ -8,7 +8,7 @@ import type { Tx } from "../../database/connect.ts";
 import { type ExecutionMatch, type ExecutionQuery, matchExecutions } from "../../store/execution_of_build.ts";
 import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";
 
-/** Reports that name one build with the same words: they have one execution. */
+/** A build as a report names it. */
 export type ReportedBuild = {
   parameters: UploadParameters;
   origin: ExecutionOrigin;
@@ -16,7 +16,7 @@ export type ReportedBuild = {
 };
 
 /** The execution of a build, locked; where it is new it is yet to be stored. */
-export type MatchedExecution = Omit<ExecutionMatch, "execution" | "freshId" | "isBusy" | "isUnclear" | "namesake"> & {
+export type MatchedExecution = Omit<ExecutionMatch, "execution" | "freshId" | "isGone" | "isUnclear" | "namesake"> & {
   execution: LockedExecution;
   isNew: boolean;
   warnings: string[];
@@ -26,15 +26,14 @@ export type MatchedExecution = Omit<ExecutionMatch, "execution" | "freshId" | "i
 const MAX_TRIES = 5;
 
 /**
- * In a transaction that holds the locks of their execution_keys. `mayWait` false: undefined for a build whose execution
- * another transaction has locked. Refuses an execution_id that is not there, or that other parameters contradict.
+ * In a transaction that holds the locks of their execution_keys. Refuses an execution_id that is not there, or that other
+ * parameters contradict.
  */
 export async function matchBuilds(
   sql: Tx,
   projectId: string,
   builds: readonly ReportedBuild[],
-  { mayWait }: { mayWait: boolean },
-): Promise<(MatchedExecution | undefined)[]> {
+): Promise<MatchedExecution[]> {
   const queries = builds.map(({ parameters, origin, now }): ExecutionQuery => {
     const { branch = null, pullRequest = null, baseBranch = null, queueRef = null, commit = null } = origin;
     const freshId = Bun.randomUUIDv7("hex", now.getTime());
@@ -43,26 +42,23 @@ export async function matchBuilds(
     return { freshId, id, key, ...line, untrusted: isUntrusted(parameters), now };
   });
   for (let tries = 1; ; tries++) {
-    const matches = await matchExecutions(sql, projectId, queries, { mayWait });
+    const matches = await matchExecutions(sql, projectId, queries);
     const found = new Map(matches.map((match) => [match.freshId, match]));
     const all = queries.map((query) => {
       const match = found.get(query.freshId);
-      if (query.id !== null && (match === undefined || match.isBusy)) return mayWait ? refuseAbsent() : undefined;
+      if (query.id !== null && (match === undefined || match.isGone)) refuseAbsent();
       // While it was waited for, it may have been deleted, or somebody has told another commit.
-      const fits = match && !match.isBusy && (query.id !== null || !match.execution || agrees(match.execution, query));
+      const fits = match && !match.isGone && (query.id !== null || !match.execution || agrees(match.execution, query));
       return fits ? match : undefined;
     });
-    if (mayWait && all.includes(undefined)) {
-      if (tries < MAX_TRIES) continue;
-      throw new Error("The execution of a report changed during each attempt to lock it");
-    }
-    return all.map((match, index) => match && toMatched(builds[index]!, match));
+    if (!all.includes(undefined)) return all.map((match, index) => toMatched(builds[index]!, match!));
+    if (tries === MAX_TRIES) throw new Error("The execution of a report changed during each attempt to lock it");
   }
 }
 
 function toMatched(
   { parameters, origin, now }: ReportedBuild,
-  { execution: known, freshId, isBusy: _, isUnclear, namesake, ...match }: ExecutionMatch,
+  { execution: known, freshId, isGone: _, isUnclear, namesake, ...match }: ExecutionMatch,
 ): MatchedExecution {
   const { execution_id, execution_key: key = null } = parameters;
   if (execution_id !== undefined && known) requireSame(known, parameters);

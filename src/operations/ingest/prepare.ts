@@ -10,6 +10,7 @@ import { exitMessage } from "../../wording/reasons.ts";
 import { resolveBranch } from "../../rules/branch.ts";
 import { nameVariant, readVariant } from "../../rules/variants.ts";
 import { type FoldedCases, foldEqualNames } from "../../rules/equal_names.ts";
+import { overheadsOf } from "../../rules/plan.ts";
 import { markThroughChild } from "../../rules/through_child.ts";
 import { type Result, THROUGH_CHILD, toLetter } from "../../rules/merge.ts";
 import type { MachineNames } from "../../rules/ran_on.ts";
@@ -51,6 +52,8 @@ export type ResolvedReport = {
   exitCase: number | null;
   /** Hexadecimal; of everything that decides the results. */
   digest: string;
+  /** What files took beyond their test cases, each with one of its cases. */
+  overheads: { testCase: number; ms: number }[];
 };
 
 /** What failed without a test case that did. `exitCode` undefined: there is none, or it was 0. */
@@ -167,8 +170,11 @@ export function toResolved(
     references: toReferences(cases, numbers, keepsAllAttachments),
     exitCase: hasStandIn ? numbers.at(-1)! : null,
     digest,
+    overheads: overheadsOf(cases).map(({ first, ms }) => ({ testCase: numbers[first]!, ms: toInt4(ms) })),
   };
 }
+
+const toInt4 = (ms: number) => Math.min(Math.max(Math.round(ms), -2_147_483_648), 2_147_483_647);
 
 /** The files that results may name, of one report and of one case: a page of a case lists no more. */
 const MAX_REFERENCES = 5_000;

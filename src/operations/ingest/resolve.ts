@@ -4,7 +4,7 @@ import { adoptDrawn, type ResolveScope } from "./drawn_names.ts";
 import { originOf, type PreparedReport } from "./prepare.ts";
 import { openAssignment, type OwnerAssignment } from "../projects/owners.ts";
 import { resolveUntrusted } from "./resolve_untrusted.ts";
-import { toHex, toHexes } from "../../rules/digest_table.ts";
+import { countOf, type Digests, isSame, joinDigests, toHex, toHexes } from "../../rules/digest_table.ts";
 import {
   type IdentifiedCases,
   identifyOtherNames,
@@ -16,10 +16,9 @@ import {
 import { findRenamed, isWholeTask } from "../../rules/rename.ts";
 import { selectDefaultTotal } from "../../store/baselines.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
-import { type Database, isTaken, type Sql, type Tx } from "../../database/connect.ts";
+import { isTaken, type Sql, type Tx } from "../../database/connect.ts";
 import {
   deleteAliases,
-  type Dictionary,
   insertAliases,
   insertTestCases,
   type KnownTestCase,
@@ -30,40 +29,40 @@ import {
   selectNamesakes,
   selectTestCaseNumbers,
   selectTestCasesByIdentity,
-  selectWholeDictionary,
   updateTestCasePlaces,
 } from "../../store/test_case_names.ts";
 
-type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
+/** Runs a transaction for those who have brought a report. */
+export type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
 
-/** What is known of the test cases of a project, on its way: undefined where they are better looked up one by one. */
-export type ComingDictionary = { names: Promise<Dictionary | undefined> };
-
-/**
- * Has the database read all names of a project while a report of about so many cases is being read here. Resolves when
- * the thread may be kept busy.
- */
-export async function requestDictionary(
-  begin: Database["begin"],
+/** Looks up the numbers of the cases of several reports; undefined for a report of which a case is not known, or two are one. */
+export async function lookUpReports(
+  sql: Sql,
   projectId: string,
-  count: number,
-): Promise<ComingDictionary> {
-  const { promise: sent, resolve } = Promise.withResolvers<void>();
-  const names = begin((sql) => selectWholeDictionary(sql, projectId, count, resolve));
-  // Whoever waits for them is told; the report may turn out not to need any.
-  names.then(resolve as () => void, resolve);
-  await sent;
-  return { names };
+  reports: readonly Pick<PreparedReport, "identified">[],
+): Promise<(readonly number[] | undefined)[]> {
+  // The same task again and again is what most of them are.
+  const lists: Digests[] = [];
+  const places = reports.map(({ identified: { digests } }) => {
+    const place = lists.findIndex((list) => isSame(list, digests));
+    return place === -1 ? lists.push(digests) - 1 : place;
+  });
+  const { numbers } = await selectTestCaseNumbers(sql, projectId, joinDigests(lists));
+  let start = 0;
+  const found = lists.map((list) => {
+    const own = numbers.slice(start, (start += countOf(list)));
+    return !own.includes(null) && new Set(own).size === own.length ? (own as number[]) : undefined;
+  });
+  return places.map((place) => found[place]);
 }
 
-/** Before the transaction of the upload: the number of each case of a report. `coming`: what has been asked for before. */
+/** Before the transaction of the upload: the number of each case of a report. */
 export async function resolveReport(
   sql: Sql,
   transact: Transact,
   projectId: string,
   { report, taskSlug, identified }: PreparedReport,
   parameters: UploadParameters,
-  coming?: ComingDictionary,
 ): Promise<number[]> {
   const { branch = null, queueRef, commit = null } = originOf(parameters, report);
   const execution = {
@@ -74,7 +73,7 @@ export async function resolveReport(
   };
   if (parameters.untrusted) return await resolveUntrusted(sql, transact, { projectId, taskSlug }, identified);
   const isWhole = parameters.shard === undefined && !report.partial;
-  return await resolveTestCases(sql, transact, { projectId, taskSlug, execution, isWhole }, identified, coming);
+  return await resolveTestCases(sql, transact, { projectId, taskSlug, execution, isWhole }, identified);
 }
 
 /**
@@ -86,11 +85,10 @@ export async function resolveTestCases(
   transact: Transact,
   scope: ResolveScope,
   named: IdentifiedCases,
-  coming?: ComingDictionary,
 ): Promise<number[]> {
   for (let tries = 1; ; tries++) {
     try {
-      return await resolveOnce(sql, transact, scope, named, tries === 1 ? coming : undefined);
+      return await resolveOnce(sql, transact, scope, named);
     } catch (error) {
       // Others have moved the same cases since they were looked up: where they are now is known.
       if (!(isTaken(error) || error instanceof Moved) || tries === MAX_TRIES) throw error;
@@ -109,10 +107,9 @@ async function resolveOnce(
   transact: Transact,
   scope: ResolveScope,
   named: IdentifiedCases,
-  coming?: ComingDictionary,
 ): Promise<number[]> {
   const { projectId, taskSlug } = scope;
-  const known = await selectTestCaseNumbers(sql, projectId, named.digests, await coming?.names);
+  const known = await selectTestCaseNumbers(sql, projectId, named.digests);
   const split = known.hasAliases ? await splitAliases(sql, projectId, named, known.numbers) : [];
   if (!known.numbers.includes(null)) return known.numbers as number[];
   const fresh = [...known.numbers.keys()].filter((index) => known.numbers[index] === null);

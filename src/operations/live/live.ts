@@ -1,4 +1,4 @@
-/** What happens in projects, for everyone who watches them through this server: each project is read once for all of them. */
+/** Reads changes of projects for the subscribers of this server: each project is read once for all of them. */
 
 import type { Database } from "../../database/connect.ts";
 import { firstIdAt } from "../../database/time_bounds.ts";
@@ -11,7 +11,7 @@ import { createWatchedProject, type WatchedProject } from "./live_project.ts";
 const MAX_CATCHING_UP = 2;
 /** Events are deleted after this time; see work/prune.ts. */
 const KEPT_DAYS = 7;
-/** In a restored database events are found again by the time in their ids: no transaction takes longer. */
+/** In a restored database the position is found by the time in ids of events. No transaction takes longer than this. */
 const LONGEST_TRANSACTION_SECONDS = 120;
 
 type LiveOptions = { onError: (error: unknown) => void; monotonic?: () => number };

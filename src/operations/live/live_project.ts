@@ -1,16 +1,16 @@
-/** A project that is watched: it is read once a second, and each reading goes to everyone who watches the project. */
+/** A watched project: it is read once a second for all subscribers. */
 
 import type { Database } from "../../database/connect.ts";
-import { notifyLeases } from "../../database/signals.ts";
 import { hasEnded } from "../../rules/execution.ts";
 import type { LiveReading, Position, LiveWatch } from "../../schema/live.ts";
-import { selectHere, selectLiveExecutions, selectLiveEvents, updateWatched } from "../../store/live.ts";
+import { watchExecutions } from "./watched.ts";
+import { selectHere, selectLiveExecutions, selectLiveEvents } from "../../store/live.ts";
 import { createLiveStates, type LiveStates } from "./live_states.ts";
 
 const READ_EVERY_MS = 1_000;
 /** After this time watchers learn that nothing could be read. They go on: a database that is down may come back. */
 const READ_TIMEOUT_MS = 5_000;
-/** Runners send logs more often while somebody watches; this is renewed once in this time. */
+/** Runners send logs more often while an execution is watched. The mark is renewed at this interval. */
 const MARK_WATCHED_EVERY_MS = 5_000;
 const WATCHED_SECONDS = 10;
 
@@ -23,7 +23,7 @@ type Watcher = {
   executionId: string | undefined;
   onKeys: (keys: readonly string[]) => void;
   resolve: ((batch: LiveReading | undefined) => void) | undefined;
-  /** There has been a reading that included what this watcher wants to see. */
+  /** Whether a reading has included what this watcher shows. */
   isRead: boolean;
 };
 
@@ -41,7 +41,7 @@ type Project = {
 
 export type WatchedProject = {
   watch(executionId: string | undefined, onKeys: Watcher["onKeys"]): LiveWatch;
-  /** Reads until nobody watches any more, and then calls `onEnd`. Call it once, after the first watch. */
+  /** Reads as long as there are watchers, and then calls `onEnd`. Call it once, after the first watch. */
   follow(onEnd: () => void): Promise<void>;
 };
 
@@ -60,7 +60,7 @@ function watch(project: Project, executionId: string | undefined, onKeys: Watche
   const watcher: Watcher = { executionId, onKeys, resolve: undefined, isRead: false };
   project.watchers.add(watcher);
   project.isWanted = true;
-  // Somebody begins to watch this execution: its runners learn of it with the next reading.
+  // A new subscriber watches this execution; its runners are notified with the next reading.
   if (executionId !== undefined && !project.states.has(executionId)) project.markedAt = -Infinity;
   project.wake?.();
   let isOver = false;
@@ -100,7 +100,7 @@ async function read(project: Project) {
 }
 
 function take(project: Project, { watchers, shown, rows, batch }: Awaited<ReturnType<typeof read>>): LiveReading {
-  // Keys first: a watcher that may not see it any more is gone before it is there.
+  // Checks keys first, so that a watcher without access ends before it gets anything.
   for (const watcher of project.watchers) for (const keys of [rows.keys, batch.keys]) watcher.onKeys(keys);
   project.position = batch.to;
   project.states.update(rows, shown);
@@ -108,7 +108,7 @@ function take(project: Project, { watchers, shown, rows, batch }: Awaited<Return
   return batch;
 }
 
-/** Runners send more often what is watched; those that wait are notified at once when somebody begins to watch. */
+/** Marks the watched executions. Runners send more often for them, and waiting ones are notified at once when watching begins. */
 async function markWatched(project: Project): Promise<void> {
   const { begin, monotonic } = project.source;
   if (monotonic() - project.markedAt < MARK_WATCHED_EVERY_MS) return;
@@ -118,9 +118,7 @@ async function markWatched(project: Project): Promise<void> {
   });
   if (ids.length === 0) return;
   project.markedAt = monotonic();
-  await begin(async (sql) => {
-    if (await updateWatched(sql, project.id, [...new Set(ids)], WATCHED_SECONDS)) await notifyLeases(sql, project.id);
-  });
+  await begin((sql) => watchExecutions(sql, project.id, [...new Set(ids)], WATCHED_SECONDS));
 }
 
 async function follow(project: Project, onEnd: () => void): Promise<void> {
@@ -150,6 +148,6 @@ async function follow(project: Project, onEnd: () => void): Promise<void> {
     await promise;
     clearTimeout(timer);
   }
-  // In the same step as the check above: a watcher that comes later needs a new project.
+  // In the same synchronous step as the check above, because a later watcher needs a new project.
   onEnd();
 }

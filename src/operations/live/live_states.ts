@@ -11,7 +11,7 @@ const MAX_SHOWN_EXECUTIONS = 100;
 
 type State = LiveState & { text: string; taskTexts: Map<string, string>; endedAt: number | undefined };
 
-/** What the watchers of a project want to see: single executions, and with `openToo` all that have not ended. */
+/** The executions that the subscribers of a project want: single ones, and with `openToo` all that have not ended. */
 export type Shown = { followed: ReadonlySet<string>; openToo: boolean };
 
 export type LiveStates = {
@@ -19,7 +19,7 @@ export type LiveStates = {
   has(id: string): boolean;
   ids(): string[];
   all(): LiveState[];
-  /** Takes what was read, and forgets what is not shown any more. */
+  /** Updates the states, and drops executions that are no longer shown. */
   update(rows: LiveRows, shown: Shown): void;
 };
 

@@ -39,7 +39,7 @@ import { type Person, recordInTeams, requireSession } from "./audit.ts";
 /** Transactions, and the two ways to read beside them. */
 export type Stores = Pick<Database, "pool" | "fast" | "begin">;
 
-/** What signing in takes beside the database. */
+/** Services for signing in, besides the database. */
 export type SignIn = { passwords: Passwords; attempts: Attempts };
 
 /** A new session: the token is for the cookie, and stored nowhere. */
@@ -47,7 +47,7 @@ export type StartedSession = { accountId: string; sessionId: string; token: stri
 
 const MAX_SESSIONS = 50;
 
-/** In a transaction. */
+/** Starts a session, in a transaction. */
 export async function startSession(sql: Tx, accountId: string, client: Client): Promise<StartedSession> {
   const { token, digest } = createToken();
   const userAgent = client.userAgent?.slice(0, 500).replaceAll("\0", "").toWellFormed() ?? null;
@@ -57,8 +57,8 @@ export async function startSession(sql: Tx, accountId: string, client: Client): 
 }
 
 /**
- * A token that makes the first account, for a link to be shown once; undefined when there is an account. Those that other
- * starts have shown go on: each server shows one of its own.
+ * Creates a token for the first account, for a link that is shown once; undefined if there is an account. Tokens of other starts stay
+ * valid, because each server shows one of its own.
  */
 export async function createSetupToken({ begin }: Pick<Database, "begin">): Promise<string | undefined> {
   return await begin(async (sql) => {
@@ -76,14 +76,14 @@ export const isSetupToken = async ({ fast }: Pick<Database, "fast">, token: stri
 const SETUP_OVER =
   "This link has expired: it is too old, or the first account exists. Restart the server to get a new link";
 
-/** In a transaction: refuses unless the token makes the first account, and nobody else makes one before the end. */
+/** Refuses unless the token creates the first account. No other account is created before the end of the transaction. */
 export async function lockSetup(sql: Tx, token: string): Promise<void> {
   await lockTeams(sql);
   await lockAccounts(sql);
   if (!isToken(token) || !(await selectIsSetupToken(sql, tokenDigest(token)))) refuse(SETUP_OVER);
 }
 
-/** In a transaction, after `lockSetup`: the first account owns every team that there is; where there is none, one is made. */
+/** Makes the first account, after `lockSetup`, an owner of all teams; creates a team if there is none. */
 export async function ownEverything(sql: Tx, accountId: string, email: string): Promise<void> {
   await deleteSetupTokens(sql);
   const teams = await selectTeams(sql);
@@ -91,7 +91,7 @@ export async function ownEverything(sql: Tx, accountId: string, email: string): 
   for (const teamId of teamIds) await addMember(sql, { teamId, accountId, email, role: "owner" }, SERVER, "setup");
 }
 
-/** In a transaction: false when the account is a member already. `by` is the way in. */
+/** Adds a member. Returns false if the account is a member already. `by` is how it joined. */
 export async function addMember(
   sql: Tx,
   { teamId, accountId, email, role }: { teamId: string; accountId: string; email: string; role: Role },
@@ -126,8 +126,8 @@ const seconds = (ms: number) => (ms < 90_000 ? `${Math.ceil(ms / 1000)} s` : `${
 const THROTTLED_ANSWER_MS = 500;
 
 /**
- * Verifies a password, within the limits of attempts. Refuses an attempt that has to wait, in words and after a time that do
- * not tell whether there is such an account. `findAccount` is asked first, `verify` gets what it has found.
+ * Verifies a password within the limits of attempts. Refuses an attempt that has to wait, with a message and a delay that do not reveal
+ * whether the account exists. `findAccount` is called first, and `verify` gets its result.
  */
 async function attempt<Account, T>(
   { attempts }: Pick<SignIn, "attempts">,
@@ -155,8 +155,8 @@ async function attempt<Account, T>(
 }
 
 /**
- * Refuses an unknown address as it does a wrong password: in its words and in its work. `before` is the token of a
- * session that this browser had: it ends.
+ * Signs in. An unknown address is refused like a wrong password: with the same message after the same work. `before` is the token of an
+ * earlier session of this browser, which ends.
  */
 export async function logIn(
   database: Stores,
@@ -171,7 +171,7 @@ export async function logIn(
       const hash = account?.passwordHash ?? null;
       if (!(await signIn.passwords.verify(password, hash))) return undefined;
       return await database.begin(async (sql) => {
-        // A password that was changed meanwhile opens nothing any more.
+        // A password that was changed meanwhile is refused.
         if (!(await lockPasswordHash(sql, account!.id, hash!))) return undefined;
         if (before !== undefined && isToken(before)) await deleteSessionByDigest(sql, tokenDigest(before));
         return await startSession(sql, account!.id, client);
@@ -186,7 +186,7 @@ export async function logOut({ pool }: Pick<Database, "pool">, token: string): P
   if (isToken(token)) await deleteSessionByDigest(pool, tokenDigest(token));
 }
 
-/** In a transaction. The account comes first, then its sessions: those who end each other's take turns. */
+/** Locks the account, then its sessions, so that sessions that end each other do so one after the other. */
 export async function requireOwnAccount(sql: Tx, person: Person): Promise<{ account: Account; actor: Actor }> {
   const account = (await lockAccount(sql, person.accountId)) ?? refuseAbsent();
   return { account, actor: await requireSession(sql, person) };
@@ -242,7 +242,7 @@ export async function changePassword(
   });
 }
 
-/** By the operator: all sessions end. Undefined when there is no such account. */
+/** Resets a password for the operator and ends all sessions. Undefined if there is no such account. */
 export async function resetPassword(sql: Tx, email: string, passwordHash: string): Promise<string | undefined> {
   const account = await lockAccountByEmail(sql, email);
   if (!account) return undefined;
@@ -254,7 +254,7 @@ export async function resetPassword(sql: Tx, email: string, passwordHash: string
 
 type NewUser = { email: string; name: string; passwordHash: string | null; teamId: string; role: Role };
 
-/** In a transaction, by the operator. */
+/** Creates an account for the operator. */
 export async function createUser(sql: Tx, user: NewUser): Promise<{ id: string } | "taken" | "no team"> {
   if ((await lockTeamForMembers(sql, user.teamId)) === undefined) return "no team";
   const accountId = await insertAccount(sql, user);
@@ -264,7 +264,7 @@ export async function createUser(sql: Tx, user: NewUser): Promise<{ id: string }
   return { id: accountId };
 }
 
-/** In a transaction, by the operator: a place in a team for an account that there is. */
+/** Adds an existing account to a team for the operator. */
 export async function admitUser(
   sql: Tx,
   { email, teamId, role }: { email: string; teamId: string; role: Role },

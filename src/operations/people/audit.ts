@@ -1,4 +1,4 @@
-/** Who acts in the dashboard: proved, with the role that it takes, in the transaction that does it. */
+/** Actions of a person in the dashboard. The transaction of the action verifies the person and the required role. */
 
 import { isAtLeast, type Role } from "../../schema/accounts.ts";
 import type { Actor, NewAuditEntry } from "../../schema/audit.ts";
@@ -8,7 +8,7 @@ import { insertAuditEntry } from "../../store/audit.ts";
 import type { Database, Tx } from "../../database/connect.ts";
 import { lockSession } from "../../store/sessions.ts";
 
-/** Somebody who is signed in. */
+/** A person who is signed in. */
 export type Person = { accountId: string; sessionId: string };
 
 /** Refuses as absent where the session has ended meanwhile; it does not before the end of the transaction. */
@@ -19,8 +19,8 @@ export async function requireSession(sql: Tx, { accountId, sessionId }: Person):
 }
 
 /**
- * The same for somebody who must have a role in a team, which he keeps until the end of the transaction. Who is no
- * member does not learn that there is such a team.
+ * Requires a role in a team, which the person keeps until the end of the transaction. A person who is no member does not learn that the
+ * team exists.
  */
 export async function requireRole(sql: Tx, person: Person, teamId: string, needed: Role): Promise<Actor> {
   const actor = await requireSession(sql, person);
@@ -30,8 +30,7 @@ export async function requireRole(sql: Tx, person: Person, teamId: string, neede
 }
 
 /**
- * One transaction of somebody with a role in a team: `record` tells what it does. For forms, whose visitor was looked up
- * before.
+ * Runs one transaction of a person with a role in a team, with the audit entry of `record`. For forms, whose visitor was looked up before.
  */
 export async function actInTeam<T>(
   { begin }: Pick<Database, "begin">,
@@ -45,7 +44,7 @@ export async function actInTeam<T>(
   });
 }
 
-/** What concerns an account is told in all its teams. */
+/** Records an event of an account in the audit log of all its teams. */
 export async function recordInTeams(sql: Tx, accountId: string, actor: Actor, entry: NewAuditEntry): Promise<void> {
   for (const teamId of await selectTeamIdsOf(sql, accountId)) await insertAuditEntry(sql, teamId, actor, entry);
 }

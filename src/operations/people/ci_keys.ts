@@ -19,7 +19,7 @@ import { nameRepository } from "./trust_rules.ts";
 
 export type CiKeyServices = Pick<Database, "begin"> & {
   sql: Sql;
-  /** What tokens must be made for. */
+  /** The required audience of tokens. */
   audience: string;
   now: () => Date;
   issuerKeys: {
@@ -33,7 +33,7 @@ export type CiKeyServices = Pick<Database, "begin"> & {
 type CiTokenExchange = {
   projectId: string;
   token: string;
-  /** What the requests of one attempt have in common; null: the request is not repeated. */
+  /** Identifies requests of the same attempt; null: the request is not repeated. */
   attempt: string | null;
 };
 
@@ -41,8 +41,8 @@ type CiTokenExchange = {
 type CiKeyResult = { made: CiKey } | { refused: string } | { tooMany: string };
 
 /**
- * Messages depend on the token and on what the server trusts, and not on whether there is the project, unless the token is one of a
- * repository that the project trusts. Rejects with what `issuerKeys` throws where the keys of the issuer cannot be read.
+ * Messages depend only on the token and on the issuers that the server trusts, and not on whether the project exists, unless the token is
+ * of a repository that the project trusts. Rejects with the error of `issuerKeys` if the keys of the issuer cannot be read.
  */
 export async function exchangeCiToken(services: CiKeyServices, exchange: CiTokenExchange): Promise<CiKeyResult> {
   try {
@@ -120,7 +120,7 @@ async function verifyWith(
   }
 }
 
-/** In a transaction. The audit log does not have these keys: jobs come and go. */
+/** Creates a key, in a transaction. The audit log does not record these keys, because jobs come and go. */
 async function makeKey(
   sql: Tx,
   { projectId, attempt }: CiTokenExchange,
@@ -135,7 +135,7 @@ async function makeKey(
       tooMany: `This project has ${MAX_CI_KEYS} live keys of CI jobs, which is the limit: they end within minutes`,
     };
   const id = Bun.randomUUIDv7();
-  // Whoever gives a rule its own keys can sign any token, and would otherwise use up those of the issuer's other projects.
+  // The owner of a rule with its own keys can sign any token, and could otherwise use up token ids of the issuer's other projects.
   const owner = rule.keys ? [projectId] : [];
   const { isUsable, replaced } = await useCiToken(sql, {
     digest: Bun.SHA256.hash(JSON.stringify([claims.iss, claims.jti, ...owner]), "hex"),

@@ -20,16 +20,13 @@ import {
   selectNewestNamedKeyId,
   selectUnrevokedKeyIds,
 } from "../../store/keys.ts";
-import { registerRunnerStart } from "../../store/runners.ts";
+import { registerRunnerStart, selectFreeRunnerName } from "../../store/runners.ts";
 import { notifyKeyRevoked } from "../../database/signals.ts";
 
 /** The only time that the key is shown. */
 export type GeneratedKey = { id: string; key: string; leading: string };
 
-/**
- * In a transaction: a new key for the project; the one before is revoked in the same moment. Undefined when there is no
- * such project.
- */
+/** Creates a new key for the project and revokes the previous one at the same time. Undefined if there is no such project. */
 export async function generateProjectKey(
   sql: Tx,
   projectId: string,
@@ -50,7 +47,7 @@ export const generateTeamKey = async (
 ): Promise<GeneratedKey | undefined> =>
   (await lockTeamForKey(sql, teamId)) && (await generate(sql, teamId, { kind: "team", projectId: null, name }, by));
 
-/** In a transaction: when the key was revoked, this time or before; undefined when there is no such key. */
+/** Revokes a key and returns when it was revoked, now or before; undefined if there is no such key. */
 export async function revokeKeyById(sql: Tx, id: string, by: Actor = SERVER): Promise<string | undefined> {
   const revoked = await revokeWithChildren(sql, id);
   if (revoked?.isNew) {
@@ -66,8 +63,8 @@ export async function revokeKeyById(sql: Tx, id: string, by: Actor = SERVER): Pr
 }
 
 /**
- * In a transaction: a new key in the place of this one, null: of none. Undefined where the project has another one by now:
- * a form that is sent twice would revoke the key that it has just shown.
+ * Creates a new key that replaces this one (null: none). Undefined if the project has another key by now: a form that is sent twice would
+ * revoke the key that it has just shown.
  */
 export async function replaceProjectKey(
   sql: Tx,
@@ -81,8 +78,8 @@ export async function replaceProjectKey(
 }
 
 /**
- * In a transaction: creates an additional team key, whose newest one is `newest`, null: it has none. Undefined where there is a
- * newer one by now: a form that is sent twice makes one key.
+ * Creates an additional team key. `newest` is the newest key of the team, or null. Undefined if there is a newer one by now: a form that is
+ * sent twice makes one key.
  */
 export async function addTeamKey(
   sql: Tx,
@@ -95,7 +92,7 @@ export async function addTeamKey(
   return found.newestKeyId === newest ? await generateTeamKey(sql, teamId, name, by) : undefined;
 }
 
-/** In a transaction: a key of a project is only ever replaced. */
+/** Revokes a key of a team; keys of projects are only ever replaced. */
 export async function revokeTeamKey(sql: Tx, teamId: string, id: string, by: Actor): Promise<void> {
   if (!(await selectIsTeamKey(sql, teamId, id))) refuseAbsent();
   await revokeKeyById(sql, id, by);
@@ -113,10 +110,7 @@ export async function generateNamedKey(
   return await generate(sql, teamId, { kind: "project", projectId, name, scope, expiresInDays }, by);
 }
 
-/**
- * In a transaction: the same for a project whose newest named key is `newest`, null: it has none. Undefined where there is a newer
- * one by now: a form that is sent twice makes one key.
- */
+/** Creates a named key for a project, like `addTeamKey`. */
 export async function addNamedKey(
   sql: Tx,
   projectId: string,
@@ -130,22 +124,22 @@ export async function addNamedKey(
     : undefined;
 }
 
-/** In a transaction: refuses the id of a key that is not a named one of this project. */
+/** Revokes a named key of this project; refuses other keys. */
 export async function revokeNamedKey(sql: Tx, projectId: string, id: string, by: Actor): Promise<void> {
   if (!(await selectIsNamedKey(sql, projectId, id))) refuseAbsent();
   await revokeKeyById(sql, id, by);
 }
 
 /**
- * In a transaction that keeps `parent` live: a key for a runner, which ends with its parent, or when it has not been used for an
- * hour. The audit log does not have it: runners come and go.
+ * Creates a key for a runner, in a transaction that keeps `parent` live. It expires with its parent, or when it has not been used for an
+ * hour. The audit log does not record it, because runners come and go.
  */
 export async function registerRunner(
   sql: Tx,
   parent: Pick<LiveKey, "id" | "teamId" | "projectId">,
-  runner: string,
-  version: string | null,
-): Promise<Pick<GeneratedKey, "id" | "key">> {
+  { runner: wanted, version, unique }: { runner: string; version?: string | undefined; unique: boolean },
+): Promise<Pick<GeneratedKey, "id" | "key"> & { runner: string }> {
+  const runner = unique ? await selectFreeRunnerName(sql, parent.projectId!, wanted) : wanted;
   const { key, leading, digest } = createKey("project");
   const id = Bun.randomUUIDv7();
   const row = {
@@ -158,13 +152,13 @@ export async function registerRunner(
     parentId: parent.id,
   } as const;
   if (!(await insertKey(sql, parent.teamId, row))) refuseAbsent();
-  await registerRunnerStart(sql, parent.projectId!, runner, version);
-  return { id, key };
+  await registerRunnerStart(sql, parent.projectId!, runner, version ?? null);
+  return { id, key, runner };
 }
 
 /**
- * Revokes all keys of a project, or of a team and its projects, in a transaction in which nobody generates one: their row is
- * locked. Returns how many there were, without those of runners. The audit log gets no entry for each.
+ * Revokes all keys of a project, or of a team and its projects, in a transaction that has locked them, so that no key is generated. Returns
+ * the number without those of runners. The audit log gets no entry for each.
  */
 export async function revokeAllKeys(sql: Tx, owner: { teamId: string; projectId?: string }): Promise<number> {
   const ids = await selectUnrevokedKeyIds(sql, owner);

@@ -62,7 +62,7 @@ export const findInvitation = async (
 
 const INVITATION_OVER = "This invitation has expired: it was used or revoked, or it is too old. Ask for a new one";
 
-/** In a transaction: nobody else uses it before the end. `email` is of the account that uses it. */
+/** Locks an invitation until the end of the transaction. `email` belongs to the account that uses it. */
 export async function takeInvitation(sql: Tx, token: string, email: string): Promise<OpenInvitation> {
   const invitation = (isToken(token) && (await lockInvitation(sql, tokenDigest(token)))) || refuse(INVITATION_OVER);
   if (invitation.email !== null && invitation.email !== email)
@@ -71,14 +71,14 @@ export async function takeInvitation(sql: Tx, token: string, email: string): Pro
   return invitation;
 }
 
-/** By a new account, which is signed in. */
+/** Accepts an invitation with a new account, which is signed in. */
 export async function acceptAsNew(
   database: Stores,
   { passwords }: { passwords: Passwords },
   { token, account, client }: { token: string; account: NewAccount; client: Client },
 ): Promise<StartedSession & { teamId: string }> {
   const found = (await findInvitation(database, token)) ?? refuse(INVITATION_OVER);
-  // What is refused in the end costs no hash.
+  // Checks before the password is hashed, because hashing is expensive.
   if (found.email !== null && found.email !== account.email) refuse(`This invitation is for ${found.email}`);
   const taken = () => refuse(`An account for ${account.email} already exists. Sign in, then open the invitation again`);
   if (await selectAccountByEmail(database.pool, account.email)) taken();
@@ -92,7 +92,7 @@ export async function acceptAsNew(
   });
 }
 
-/** By somebody who is signed in. Who is a member already leaves it for others. */
+/** Accepts an invitation as a signed-in person. A person who is a member already leaves it unused. */
 export async function acceptAsSelf({ begin }: Begin, person: Person, token: string): Promise<{ teamId: string }> {
   return await begin(async (sql) => {
     const actor = await requireSession(sql, person);
@@ -103,7 +103,7 @@ export async function acceptAsSelf({ begin }: Begin, person: Person, token: stri
   });
 }
 
-/** In a transaction, after what may have taken the last owner away. */
+/** Refuses if the team has no owner left. */
 async function requireOwner(sql: Tx, teamId: string): Promise<void> {
   if (!(await selectHasOwner(sql, teamId))) refuse("A team needs an owner. Make another member an owner first");
 }
@@ -132,7 +132,7 @@ export async function changeRole(
   });
 }
 
-/** By an owner; everybody may leave himself. */
+/** Removes a member for an owner; anyone may remove themselves. */
 export async function removeMember(
   { begin }: Begin,
   person: Person,

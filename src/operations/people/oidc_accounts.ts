@@ -1,4 +1,4 @@
-/** Accounts that sign in with OpenID Connect: which one somebody is, and who gets a new one. */
+/** Accounts that sign in with OpenID Connect: finds the account of a person, and creates new ones. */
 
 import * as v from "valibot";
 import { type Client, email, personName } from "../../schema/accounts.ts";
@@ -28,17 +28,17 @@ import {
 import { type Person, recordInTeams } from "./audit.ts";
 import { takeInvitation } from "./members.ts";
 
-/** What the provider says of somebody. */
+/** A person as described by the provider. */
 export type OidcPerson = OidcIdentity & { email: string | null; isVerified: boolean; name: string | null };
 
 export type OidcPolicy = {
-  /** Who has a verified address there gets an account; lower case. */
+  /** Domains whose verified addresses get an account; lower case. */
   allowedDomains: readonly string[];
   /** Whether people may sign in with passwords as well. */
   passwordLogin: boolean;
 };
 
-/** What somebody had in his hands when he began: the token of an invitation, or of the first account. */
+/** The token that the person began with: of an invitation, or of the first account. */
 export type Entrance = { invitation?: string | undefined; setup?: string | undefined };
 
 type LogIn = {
@@ -56,16 +56,16 @@ function requireStorable({ subject }: OidcPerson): void {
 
 const domainOf = (address: string) => address.slice(address.lastIndexOf("@") + 1);
 
-/** An address that the provider has verified, as ours are written; else undefined. */
+/** Returns an address that the provider has verified, in our spelling; else undefined. */
 function verifiedEmail({ email: given, isVerified }: OidcPerson): string | undefined {
   const parsed = v.safeParse(email, given);
   return isVerified && parsed.success ? parsed.output : undefined;
 }
 
 /**
- * By issuer and subject; the first time by a verified address, where that is safe: an account with a password may have
- * been made by somebody who only claimed the address, and would stay open to him. Where passwords open nothing, it loses
- * the password and every session instead.
+ * Finds an account by issuer and subject; the first time by a verified address, if that is safe. An account with a password may have been
+ * created by someone who only claimed the address, and would remain open to them. If passwords are disabled, the account loses its password
+ * and all sessions instead.
  */
 async function findAccount(
   sql: Tx,
@@ -96,7 +96,7 @@ async function link(sql: Tx, accountId: string, address: string, identity: OidcI
   await recordInTeams(sql, accountId, actor, { action: "account.linked", subject: address, details });
 }
 
-/** With a verified address, and a reason: an invitation, the first account's link, or a domain that is let in. */
+/** Requires a verified address and a reason: an invitation, the link of the first account, or an allowed domain. */
 async function createAccount(
   sql: Tx,
   person: OidcPerson,
@@ -108,7 +108,7 @@ async function createAccount(
   const isAllowed = allowedDomains.includes(domainOf(address));
   if (setup === undefined && invitation === undefined && !isAllowed)
     refuse(`There is no account for ${address}: ask an owner of a team for an invitation`);
-  // The first account is made by whoever can read the server's log.
+  // Anyone who can read the server's log may create the first account.
   if (setup !== undefined) await lockSetup(sql, setup);
   else if (!(await selectAnyAccount(sql)))
     refuse("Create the first account with the link that the server printed when it started");
@@ -126,7 +126,7 @@ async function createAccount(
   return accountId;
 }
 
-/** Which of several teams somebody belongs to only their owners know. */
+/** With several teams, only owners know which one a person belongs to. */
 async function admitToOnlyTeam(sql: Tx, accountId: string, address: string): Promise<void> {
   const teams = await selectTeams(sql);
   if (teams.length !== 1) return;
@@ -134,7 +134,7 @@ async function admitToOnlyTeam(sql: Tx, accountId: string, address: string): Pro
   await addMember(sql, member, { accountId, name: address }, "single sign-on");
 }
 
-/** Signs in whom the provider has vouched for. An invitation of a known account is left for it to accept. */
+/** Signs in a person verified by the provider. A known account must accept an invitation itself. */
 export async function logInWithOidc(
   { begin }: Pick<Database, "begin">,
   policy: OidcPolicy,
@@ -149,7 +149,7 @@ export async function logInWithOidc(
   });
 }
 
-/** For somebody who is signed in with a password: from now on the identity opens his account as well. */
+/** Links an identity to the account of a person who is signed in with a password. */
 export async function linkIdentity(
   { begin }: Pick<Database, "begin">,
   visitor: Person,

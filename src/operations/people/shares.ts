@@ -1,18 +1,18 @@
-/** Links and badges of a project for whoever has their address: made, revoked, found. */
+/** Links and badges of a project for anyone who has their address: creates, revokes and finds them. */
 
-import type { NewShare, Share, SharedPlace, ShareKind } from "../../schema/shares.ts";
+import type { NewShare, Share, SharedTarget, ShareKind } from "../../schema/shares.ts";
 import { refuseAbsent } from "../../schema/refusal.ts";
 import { createLinkToken, isLinkToken, tokenDigest } from "../../secrets/tokens.ts";
 import { insertAuditEntry } from "../../store/audit.ts";
 import type { Database } from "../../database/connect.ts";
-import { deleteShare, insertShare, selectShare, selectSharedPlace } from "../../store/shares.ts";
+import { deleteShare, insertShare, selectShare, selectSharedTarget } from "../../store/shares.ts";
 import { type Person, requireRole } from "./audit.ts";
 
 type Begin = Pick<Database, "begin">;
 /** The project, as it is called now. */
 type Place = { teamId: string; id: string; name: string };
 
-/** For the audit log. */
+/** The name of a share in the audit log. */
 function subjectOf({ name }: Place, { kind, executionId, executionKey, branch, shows }: Share): string {
   if (kind === "execution") return `${name}: link to execution ${executionKey ?? executionId}`;
   return kind === "project"
@@ -20,7 +20,7 @@ function subjectOf({ name }: Place, { kind, executionId, executionKey, branch, s
     : `${name}: badge of ${shows} on ${branch ?? "the default branch"}`;
 }
 
-/** By a member. The token is for the address, to be shown once. */
+/** Creates a share for a member. The token is part of the address, which is shown once. */
 export async function createShare(
   { begin }: Begin,
   person: Person,
@@ -43,7 +43,7 @@ export async function createShare(
   });
 }
 
-/** By a member: from the commit on the address leads nowhere. */
+/** Revokes a share for a member. Its address is invalid from the commit on. */
 export async function revokeShare({ begin }: Begin, person: Person, place: Place, id: string): Promise<void> {
   await begin(async (sql) => {
     const actor = await requireRole(sql, person, place.teamId, "member");
@@ -63,5 +63,5 @@ export const findShared = async (
   { fast }: Pick<Database, "fast">,
   token: string,
   kinds: readonly ShareKind[],
-): Promise<SharedPlace | undefined> =>
-  isLinkToken(token) ? await selectSharedPlace(fast, tokenDigest(token), kinds) : undefined;
+): Promise<SharedTarget | undefined> =>
+  isLinkToken(token) ? await selectSharedTarget(fast, tokenDigest(token), kinds) : undefined;

@@ -11,7 +11,7 @@ import { deleteTrustRule, insertTrustRule, selectTrustRules } from "../../store/
 
 type Conditions = Pick<TrustRule, "kind" | "issuer" | "repositoryId" | "repository" | "events" | "refs">;
 
-/** What people call the repository: its name if it is known. */
+/** Returns the name of the repository if it is known, else its id. */
 export const nameRepository = ({ repository, repositoryId }: Pick<TrustRule, "repository" | "repositoryId">): string =>
   repository ?? `repository ${repositoryId}`;
 
@@ -32,7 +32,7 @@ const toAuditEntry = (action: "trust_rule.added" | "trust_rule.removed", project
 const toIdentity = ({ kind, issuer, repositoryId, events, refs }: Omit<Conditions, "repository">): string =>
   JSON.stringify([kind, issuer, repositoryId, events, refs]);
 
-/** In a transaction; returns the id of the rule. Refuses one that the project has already, and one too many. */
+/** Adds a rule and returns its id. Refuses a duplicate, and one beyond the limit. */
 export async function addTrustRule(sql: Tx, projectId: string, rule: NewTrustRule, by: Actor): Promise<string> {
   const teamId = (await lockProjectForKey(sql, projectId)) ?? refuseAbsent();
   const known = await selectTrustRules(sql, projectId);
@@ -45,7 +45,7 @@ export async function addTrustRule(sql: Tx, projectId: string, rule: NewTrustRul
   return id;
 }
 
-/** In a transaction. From the commit on no request with a key of the rule takes effect. */
+/** Removes a rule. From the commit on no request with a key of the rule takes effect. */
 export async function removeTrustRule(sql: Tx, projectId: string, id: string, by: Actor): Promise<void> {
   const teamId = (await lockProjectForKey(sql, projectId)) ?? refuseAbsent();
   const rule = (await deleteTrustRule(sql, projectId, id)) ?? refuseAbsent();

@@ -12,7 +12,7 @@ export function requireFuture({ quarantine }: TestCasePatch): void {
     refuse(`Cannot read "quarantine.until": expected a time in the future, got "${until}"`);
 }
 
-/** In a transaction: changes all of the test cases; refuses where some of them are not there. */
+/** Changes all of the test cases; refuses if some of them do not exist. */
 export async function changeTestCases(
   sql: Tx,
   projectId: string,

@@ -22,8 +22,7 @@ function requireName(what: "project" | "team", name: string, confirm: string): v
 }
 
 /**
- * In a transaction; writes the audit log of the team. Refuses as absent if there is no such project, and any other text than its
- * name.
+ * Deletes a project and writes the audit log of the team. Refuses as absent if there is no such project, and any other text than its name.
  */
 export async function deleteProject(sql: Tx, { id, confirm }: Deletion, by: Actor): Promise<DeletedProject> {
   const { teamId, name } = (await lockProject(sql, id)) ?? refuseAbsent();
@@ -36,8 +35,8 @@ export async function deleteProject(sql: Tx, { id, confirm }: Deletion, by: Acto
 }
 
 /**
- * In a transaction. The audit log is deleted with the team: that the team was deleted is in the server log, when its last row is
- * gone. Refuses as absent if there is no such team, and any other text than its name.
+ * Deletes a team with its audit log. The server log records the deletion when its last row is removed. Refuses as absent if there is no
+ * such team, and any other text than its name.
  */
 export async function deleteTeam(sql: Tx, { id, confirm }: Deletion, by: Actor): Promise<DeletedTeam> {
   const { name, projects } = (await lockTeam(sql, id)) ?? refuseAbsent();

@@ -28,19 +28,17 @@ import {
 } from "../../store/environments.ts";
 
 /** Which environment, of which team. */
-export type EnvironmentPlace = { teamId: string; environmentId: string };
+export type EnvironmentKey = { teamId: string; environmentId: string };
 type GivenVariable = { value: string; secret: boolean };
 
 const taken = (slug: string | undefined) => refuse(`Cannot read "slug": there is an environment "${slug}" already`);
 
-/** In a transaction. */
 export const createEnvironment = async (sql: Tx, teamId: string, given: NewEnvironment): Promise<Environment> =>
   (await insertEnvironment(sql, teamId, given)) ?? taken(given.slug);
 
-/** In a transaction. */
 export async function changeEnvironment(
   sql: Tx,
-  { teamId, environmentId }: EnvironmentPlace,
+  { teamId, environmentId }: EnvironmentKey,
   patch: EnvironmentPatch,
 ): Promise<Environment> {
   if (!(await lockEnvironment(sql, teamId, environmentId))) refuseAbsent();
@@ -48,30 +46,29 @@ export async function changeEnvironment(
 }
 
 /** Deletes an environment with its variables. Returns the slug that it had. */
-export const removeEnvironment = async (sql: Tx, { teamId, environmentId }: EnvironmentPlace): Promise<string> =>
+export const removeEnvironment = async (sql: Tx, { teamId, environmentId }: EnvironmentKey): Promise<string> =>
   (await deleteEnvironment(sql, teamId, environmentId)) ?? refuseAbsent();
 
-const placeOf = ({ teamId, environmentId }: EnvironmentPlace, name: string) =>
-  variablePlace(teamId, environmentId, name);
+const placeOf = ({ teamId, environmentId }: EnvironmentKey, name: string) => variablePlace(teamId, environmentId, name);
 
-/** As it may be shown. */
+/** Returns the variable as answers show it. */
 export const toVariable = (
   seal: Seal,
-  place: EnvironmentPlace,
+  place: EnvironmentKey,
   { name, secret, sealed, updatedAt }: VariableRow,
 ): Variable => ({ name, secret, value: secret ? null : seal.open(placeOf(place, name), sealed), updatedAt });
 
-const toSealed = (seal: Seal, place: EnvironmentPlace, name: string, { value, secret }: GivenVariable) => ({
+const toSealed = (seal: Seal, place: EnvironmentKey, name: string, { value, secret }: GivenVariable) => ({
   name,
   secret,
   sealed: seal.seal(placeOf(place, name), value),
 });
 
-/** In a transaction: the row as it is now, and whether it is new. */
+/** Sets a variable; returns the row and whether it is new. */
 export async function setVariable(
   sql: Tx,
   seal: Seal,
-  place: EnvironmentPlace,
+  place: EnvironmentKey,
   { name, ...given }: GivenVariable & { name: string },
 ): Promise<VariableRow & { added: boolean }> {
   if (!(await lockEnvironment(sql, place.teamId, place.environmentId))) refuseAbsent();
@@ -79,11 +76,11 @@ export async function setVariable(
   return row!;
 }
 
-/** In a transaction: these are all that there are. */
+/** Replaces all variables by these. */
 export async function replaceVariables(
   sql: Tx,
   seal: Seal,
-  place: EnvironmentPlace,
+  place: EnvironmentKey,
   variables: ReadonlyMap<string, GivenVariable>,
 ): Promise<void> {
   if (!(await lockEnvironment(sql, place.teamId, place.environmentId))) refuseAbsent();
@@ -91,11 +88,11 @@ export async function replaceVariables(
   await storeVariables(sql, seal, place, variables);
 }
 
-/** In a transaction: those of other names stay. */
+/** Sets these variables and keeps the others. */
 export async function addVariables(
   sql: Tx,
   seal: Seal,
-  place: EnvironmentPlace,
+  place: EnvironmentKey,
   variables: ReadonlyMap<string, GivenVariable>,
 ): Promise<void> {
   if (!(await lockEnvironment(sql, place.teamId, place.environmentId))) refuseAbsent();
@@ -105,26 +102,16 @@ export async function addVariables(
     refuse(`Cannot add the variables: expected at most ${MAX_VARIABLES} variables, got ${variableCount}`);
 }
 
-const storeVariables = (
-  sql: Tx,
-  seal: Seal,
-  place: EnvironmentPlace,
-  variables: ReadonlyMap<string, GivenVariable>,
-) => {
+const storeVariables = (sql: Tx, seal: Seal, place: EnvironmentKey, variables: ReadonlyMap<string, GivenVariable>) => {
   const sealed = [...variables].map(([name, given]) => toSealed(seal, place, name, given));
   return upsertVariables(sql, place.teamId, place.environmentId, sealed);
 };
 
-/** In a transaction. */
-export async function removeVariable(
-  sql: Tx,
-  { teamId, environmentId }: EnvironmentPlace,
-  name: string,
-): Promise<void> {
+export async function removeVariable(sql: Tx, { teamId, environmentId }: EnvironmentKey, name: string): Promise<void> {
   if (!(await deleteVariable(sql, teamId, environmentId, name))) refuseAbsent();
 }
 
-/** A JSON object of names, or the text of a .env file, whose values are all secret. Refuses what it cannot read, unquoted. */
+/** Reads a JSON object of names, or the text of a .env file, whose values are all secret. Refuses invalid input without quoting it. */
 export function readVariables(text: string, contentType: string): Map<string, GivenVariable> {
   // Secrets cannot be read back: a request that has lost its body must not delete them.
   if (text.trim() === "") refuse(`Cannot read the body: it is empty; {} removes all variables`);
@@ -161,6 +148,6 @@ function readJson(text: string): [name: string, value: unknown][] {
 function readDotenv(text: string): [name: string, value: unknown][] {
   const { variables, problems } = parseDotenv(text);
   if (problems.length > 0) refuse(`Cannot read the body: ${problems.join("; ")}`);
-  // The last one wins, as it does where such a file is used.
+  // The last one wins, as in other readers of such files.
   return [...new Map(variables.map(({ name, value }) => [name, value]))];
 }

@@ -1,4 +1,4 @@
-/** What an empty built-in database gets: a team, a project, a key for each. */
+/** Creates the first objects of an empty built-in database: a team, a project, a key for each. */
 
 import type { Database } from "../../database/connect.ts";
 import { selectAnyAccount } from "../../store/accounts.ts";
@@ -24,8 +24,8 @@ export async function createFirstProject({ begin }: Pick<Database, "begin">): Pr
 export const setupUrl = (url: string, token: string): string => `${url}/setup?token=${token}`;
 
 /**
- * For people: ids, keys, lines to paste, and the link that makes the first account. It is printed once, because the keys are
- * stored nowhere. The example names a branch: on the default branch its failure would stay the state of the project.
+ * Returns a text for people: ids, keys, lines to paste, and the link that creates the first account. It is printed once, because the keys
+ * are not stored. The example names a branch: on the default branch its failure would remain the state of the project.
  */
 export function welcome(
   url: string,
@@ -59,10 +59,10 @@ curl ${authorization} "${runs}"
 `;
 }
 
-/** In DATA_DIR; only its owner may read it. */
+/** A file in DATA_DIR that only its owner may read. */
 export const FIRST_START_FILE = "first-start.txt";
 
-/** For people whose output is not a terminal, but a log that others may read and that is kept: where `welcome` is. */
+/** Says where `welcome` is, if the output is not a terminal but a log that others may read. */
 export const savedWelcome = (path: string, setup: string | undefined): string => `
 Assay is set up. Keys and the first commands are in a file that only this account can read:
 

@@ -8,7 +8,7 @@ import { gatePreviewSummary } from "../../wording/gate_preview.ts";
 
 const DAY_MS = 86_400_000;
 
-/** What gates would have done with each of these shares in the last days. */
+/** Returns the decisions that gates would have made with each of these shares in the last days. */
 export async function readGatePreviews(
   sql: Sql,
   projectId: string,

@@ -24,7 +24,7 @@ import {
 } from "../../store/infrastructure_rules.ts";
 import { firstPlainLine } from "../../wording/first_line.ts";
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 /** Which rule, of which team. */
 type InfrastructureRuleKey = { teamId: string; infrastructureRuleId: string };
@@ -32,7 +32,6 @@ type InfrastructureRuleKey = { teamId: string; infrastructureRuleId: string };
 export const findInfrastructureRule = async (sql: Sql, key: InfrastructureRuleKey): Promise<InfrastructureRule> =>
   (await selectInfrastructureRule(sql, key.teamId, key.infrastructureRuleId)) ?? refuseAbsent();
 
-/** In a transaction. */
 export async function createInfrastructureRule(
   sql: Tx,
   teamId: string,
@@ -45,7 +44,7 @@ export async function createInfrastructureRule(
   return await findInfrastructureRule(sql, { teamId, infrastructureRuleId });
 }
 
-/** In a transaction. Failures that were judged before stay as they are. */
+/** Changes a rule. Failures that were judged before stay as they are. */
 export async function changeInfrastructureRule(
   sql: Tx,
   key: InfrastructureRuleKey,
@@ -58,7 +57,7 @@ export async function changeInfrastructureRule(
   return await findInfrastructureRule(sql, key);
 }
 
-/** In a transaction: returns the name of the rule. */
+/** Removes a rule and returns its name. */
 export const removeInfrastructureRule = async (sql: Tx, key: InfrastructureRuleKey): Promise<string> =>
   (await deleteInfrastructureRule(sql, key.teamId, key.infrastructureRuleId)) ?? refuseAbsent();
 
@@ -71,7 +70,7 @@ export async function tryInfrastructureRule(
 ): Promise<RuleTrialResult> {
   const find = createRuleSearch([{ pattern }]);
   const projects: RuleTrialResult["projects"] = [];
-  const since = new Date(now.getTime() - days * DAY);
+  const since = new Date(now.getTime() - days * DAY_MS);
   for (const { id, name } of (await selectTeamProjects(sql, teamId, undefined)).slice(0, TRIAL.projects)) {
     const failures = await selectRecentFailures(sql, id, { since, limit: TRIAL.failures });
     const matches = failures.filter((failure) => find(failure) !== undefined);

@@ -60,17 +60,16 @@ export async function findOnboarding(sql: Sql, projectId: string, publicUrl: str
   };
 }
 
-/** In a transaction. */
 export const changeOnboarding = async (sql: Tx, projectId: string, patch: OnboardingPatch): Promise<void> => {
   await upsertOnboarding(sql, projectId, patch);
 };
 
-/** In a transaction: one step is skipped, or taken up again; the others stay as they are. */
+/** Skips a step, or resumes it; the others stay as they are. */
 export const skipStep = async (sql: Tx, projectId: string, step: StepId, isSkipped: boolean): Promise<void> => {
   await updateSkipped(sql, projectId, step, isSkipped);
 };
 
-/** In a transaction: what there is of it then; `added` is false where it was there before. */
+/** Adds sample data and returns the state; `added` is false if there was sample data before. */
 export async function addSampleData(sql: Tx, projectId: string): Promise<SampleData & { added: boolean }> {
   await lockSample(sql, projectId);
   const there = await countSample(sql, projectId);
@@ -80,7 +79,7 @@ export async function addSampleData(sql: Tx, projectId: string): Promise<SampleD
   return { ...(await countSample(sql, projectId)), added: true };
 }
 
-/** In a transaction: leaves nothing of it. */
+/** Removes all sample data. */
 export async function removeSampleData(sql: Tx, projectId: string): Promise<void> {
   await lockSample(sql, projectId);
   // An upload may be adopting a case of the sample, reporting to one of its executions, or counting or judging its results.

@@ -28,7 +28,7 @@ type ReadFile = ParsedOwners & { ownersOf: (one: OwnedCase, steps?: Steps) => Ow
 const MAX_READ_FILES = 20;
 const readFiles = new Map<string, ReadFile>();
 
-/** Files are read once: every upload with new test cases asks for that of its project. */
+/** Parsed files are cached, because every upload with new test cases needs that of its project. */
 function readFile({ digest, content, syntax }: Pick<OwnersFileRow, "digest" | "content" | "syntax">): ReadFile {
   let read = readFiles.get(digest);
   if (!read) {
@@ -82,9 +82,9 @@ function createAssignment(pool: Sql, projectId: string, found: Map<string, reado
 }
 
 /**
- * In a transaction that holds the lock for naming, under which the file does not change. Lists are stored outside of it,
- * because some test cases are as well: they stay if the transaction fails, and lists without test cases do no harm. Test
- * cases for which the rules take too many steps are left without an owner: their results matter more.
+ * Assigns owners in a transaction that holds the lock for naming, so that the file does not change. Lists are stored outside of it, like
+ * some test cases: they stay if the transaction fails, which does no harm. Test cases for which the rules take too many steps get no owner,
+ * because their results matter more.
  */
 export async function openAssignment(
   sql: Tx,
@@ -102,16 +102,16 @@ export async function openAssignment(
 /** Maximum steps for the test cases of a project or an upload, about ten seconds. */
 const MAX_STEPS = 200_000_000;
 /** Steps after which others get their turn, some ten milliseconds. */
-const STEPS_OF_TURN = 1_000_000;
+const STEPS_PER_TURN = 1_000_000;
 
-/** Adds to `found` whose each case is; answers whether that is known of all: a file may take too many steps. */
+/** Adds the owners of each case to `found`; returns whether all are known, because a file may take too many steps. */
 async function findOwners(
   { ownersOf }: ReadFile,
   cases: readonly OwnedCase[],
   found: Map<string, readonly string[]>,
 ): Promise<boolean> {
   const steps: Steps = { taken: 0 };
-  let turnEnds = STEPS_OF_TURN;
+  let turnEnds = STEPS_PER_TURN;
   let isWhole = true;
   for (const one of cases) {
     const key = keyOf(one);
@@ -122,13 +122,13 @@ async function findOwners(
     }
     if (steps.taken < turnEnds) continue;
     if (steps.taken > MAX_STEPS) return false;
-    turnEnds = steps.taken + STEPS_OF_TURN;
+    turnEnds = steps.taken + STEPS_PER_TURN;
     await new Promise((resolve) => setImmediate(resolve));
   }
   return isWhole;
 }
 
-/** Whose each group is; refuses a file that takes too long. */
+/** Returns the owners of each group; refuses a file that takes too long. */
 async function createLists(
   read: ReadFile,
   groups: readonly OwnedGroup[],
@@ -156,8 +156,8 @@ const checkContent = (content: string): void => {
 type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
 
 /**
- * Stores the file, and gives all test cases of the project their owners by it; an empty file takes them away. Answers
- * whether anything was stored: not if it is the stored file, or if it is from another branch than the default one.
+ * Stores the file and assigns the owners of all test cases; an empty file removes them. Returns whether anything was stored: not if it is
+ * the stored file, or if it is from a branch other than the default one.
  */
 export async function storeOwners(
   sql: Sql,
@@ -174,7 +174,7 @@ export async function storeOwners(
   const isStored = (stored: OwnersFileRow | undefined) => (stored?.digest ?? "") === (content.trim() && file.digest);
   if (isStored(await selectOwnersFile(sql, projectId))) return false;
   const read = readFile(file);
-  // Most of the time goes into the patterns; nobody has to wait for the lock meanwhile.
+  // Matching patterns takes most of the time, so it is done without the lock.
   const known = await createLists(read, await selectOwnedGroups(sql, projectId));
   return await transact(async (tx) => {
     await lockTestCases(tx, projectId);
@@ -222,7 +222,7 @@ export async function readOwnership(sql: Sql, projectId: string): Promise<((file
   return (path) => ownersOf({ suite: "", file: path })?.owners ?? [];
 }
 
-/** The stored file, what could not be read of it, and how many test cases it leaves without an owner. */
+/** Returns the stored file, its unreadable lines, and the number of test cases without an owner. */
 export async function readOwners(sql: Sql, projectId: string): Promise<OwnersFile> {
   const [file, counts] = await Promise.all([selectOwnersFile(sql, projectId), countOwned(sql, projectId)]);
   if (!file)

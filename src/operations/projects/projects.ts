@@ -5,11 +5,10 @@ import { refuseAbsent } from "../../schema/refusal.ts";
 import type { Tx } from "../../database/connect.ts";
 import { insertProject, type ProjectRow, updateProject, updateTeamName } from "../../store/projects.ts";
 
-/** In a transaction; answers its id. It has no key yet. */
+/** Creates a project without a key and returns its id. */
 export const createProject = async (sql: Tx, teamId: string, name: string): Promise<string> =>
   (await insertProject(sql, teamId, name)) ?? refuseAbsent();
 
-/** In a transaction. */
 export const changeProject = async (sql: Tx, projectId: string, patch: ProjectPatch): Promise<ProjectRow> =>
   (await updateProject(sql, projectId, patch)) ?? refuseAbsent();
 

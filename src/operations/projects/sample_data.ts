@@ -1,6 +1,6 @@
 /** Two weeks of a plausible project, for looking around before the first report of one's own. */
 
-import { takeReports } from "../ingest/ingest.ts";
+import { takeReport } from "../ingest/ingest.ts";
 import { prepareReport } from "../ingest/prepare.ts";
 import { resolveReport } from "../ingest/resolve.ts";
 import { toCase } from "../../reports/fields.ts";
@@ -40,7 +40,7 @@ const SUITES: Suite[] = [
   },
 ];
 
-/** The same numbers each time, so that everybody sees the same story. */
+/** Returns the same numbers each time, so that sample data is always the same. */
 function createRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -49,7 +49,7 @@ function createRandom(seed: number): () => number {
   };
 }
 
-/** What goes wrong in the story: a flaky case, a bug that is fixed, and one that is not. */
+/** Returns the failure of a sample case, if any: one case is flaky, one has a bug that gets fixed, and one has a bug that does not. */
 function outcome(
   name: string,
   day: number,
@@ -94,11 +94,11 @@ function report({ suite, file, names }: Suite, day: number, random: () => number
 
 const keyOf = (run: number): string => `sample ${run + 1}`;
 
-/** In a transaction. The runs go the way of every upload, only at other times. */
+/** Inserts sample data through the same code as uploads, with other times. */
 export async function insertSampleData(sql: Tx, projectId: string, defaultBranch: string, now: Date): Promise<void> {
   const random = createRandom(7);
   const executionIds: string[] = [];
-  // In the order of database/locks.ts: taking in a report takes locks that come after those of the next run.
+  // Keeps the order of database/locks.ts: storing a report takes locks that come after those of the next run.
   await lockTestCases(sql, projectId);
   for (let run = 0; run < DAYS * RUNS_A_DAY; run++) await lockExecutionKey(sql, projectId, keyOf(run));
   for (let run = 0; run < DAYS * RUNS_A_DAY; run++) {
@@ -122,8 +122,8 @@ export async function insertSampleData(sql: Tx, projectId: string, defaultBranch
       const prepared = prepareReport(projectId, content, parameters, digest);
       const numbers = await resolveReport(sql, (work) => work(sql), projectId, prepared, parameters);
       const incoming = { prepared, parameters, numbers, isMuted: true };
-      const { outputs } = await takeReports(sql, projectId, [incoming], { mayWait: true, now: at });
-      executionId = outputs[0]!.run.executionId;
+      const taken = await takeReport(sql, projectId, incoming, at);
+      executionId = taken.run.executionId;
     }
     executionIds.push(executionId!);
   }

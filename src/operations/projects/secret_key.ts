@@ -18,9 +18,9 @@ type SecretKeyOptions = {
 };
 
 /**
- * All servers of a database have one key, which the first of them decides, and only a server that has that one as
- * SECRET_KEY_OLD replaces it. Throws an Error for every other key, also while nothing is sealed: a server that runs may seal
- * something at any moment. Throws as well when the database holds sealed values that the keys do not open.
+ * All servers of a database have one key, which the first one chooses, and only a server that has it as SECRET_KEY_OLD replaces it. Throws
+ * an Error for any other key, also while nothing is sealed, because a running server may seal something at any moment. Also throws if the
+ * database contains sealed values that the keys do not open.
  */
 export async function loadSecretKey(sql: Sql, options: SecretKeyOptions): Promise<Uint8Array> {
   const { secretKey, secretKeyOld, dataDir } = options;
@@ -54,10 +54,10 @@ function requireOpens(sealed: readonly SealedWith[], keyNames: readonly string[]
     );
 }
 
-/** Tells what to do when the key is lost and nothing is sealed with it. */
+/** Instructions for a lost key with which nothing is sealed. */
 const LOST = `; if the key is lost, stop all servers and run "${OPERATOR_COMMAND} admin forget-secret-key"`;
 
-/** In a transaction: the next server that starts decides for a key. Refuses while the database holds sealed values. */
+/** Lets the next server that starts choose the key. Refuses while the database contains sealed values. */
 export async function forgetSecretKey(sql: Tx): Promise<void> {
   const sealed = await selectSealed(sql);
   if (sealed.length > 0) refuse(`Cannot forget SECRET_KEY: the database holds ${count(sealed)} sealed with it`);

@@ -17,7 +17,7 @@ export type ShownAttachment = Pick<AttachmentRow, "id" | "name" | "path" | "medi
 const MAX_SHOWN = 20;
 
 /** Texts of more lines scroll, and keys must reach them. */
-const TALL = 12;
+const MAX_UNSCROLLED_LINES = 12;
 
 type File = ShownAttachment & { href: Path };
 
@@ -68,7 +68,7 @@ function Compared({ stem, expected, actual, diff }: PictureComparison<File>): Ht
 function Text({ file }: { file: File }): Html {
   const text = stripAnsi(file.preview ?? "").trimEnd();
   const lines = text.split("\n").length;
-  const isTall = lines > TALL;
+  const isTall = lines > MAX_UNSCROLLED_LINES;
   return (
     <div class="text-file">
       <p>
@@ -106,7 +106,7 @@ function Download({ file }: { file: File }): Html {
   );
 }
 
-/** Nothing where there are none. */
+/** Shows attachments, or nothing if there are none. */
 export function Attachments({
   projectId,
   files: given,

@@ -32,7 +32,7 @@ type Deletion = {
   name: string;
   /** A line for each kind of thing that is lost. */
   losses: readonly Piece[];
-  /** What stops working at once. */
+  /** The effect that the deletion has at once. */
   consequence: Piece;
   /** The settings that lead to the deletion. */
   settings: Path;

@@ -99,7 +99,7 @@ export function Field({
 }
 
 export type FieldOptions = Omit<FieldProperties, "label" | "name" | "value"> & {
-  /** What the field shows if it has no value. */
+  /** Shown if the field has no value. */
   fallback?: string;
 };
 

@@ -33,7 +33,7 @@ function HeadCell({ title, traits }: { title: Piece; traits: readonly Trait[] })
 }
 
 type HeadProperties = {
-  /** For screen readers. */
+  /** The caption for screen readers. */
   caption?: Piece;
   /** A table without columns has no header row. */
   columns?: readonly Column[] | undefined;
@@ -132,9 +132,9 @@ export function Pager({ path, query, cursor }: Pages): Html | null {
 
 type TeamListProperties = {
   path: Path;
-  /** In the plural, with a capital letter. */
+  /** The plural with a capital letter. */
   title: string;
-  /** In the singular. */
+  /** The singular. */
   noun: string;
   description: string;
   /** Suggests to owners what to create first. */

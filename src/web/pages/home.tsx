@@ -5,7 +5,7 @@ import { firstIdAt } from "../../database/time_bounds.ts";
 import type { Sql } from "../../database/connect.ts";
 import { isGreen } from "../../rules/branch_state.ts";
 import { type ExecutionSummary, selectSummaries } from "../../store/execution_list.ts";
-import { type NewsRow, selectLastBuild, selectNewFailures } from "../../store/overview.ts";
+import { type LiveItemRow, selectLastBuild, selectNewFailures } from "../../store/overview.ts";
 import { selectTeamProjectRefs } from "../../store/projects.ts";
 import { selectBranch, selectBranchState } from "../../store/state.ts";
 import { executionOutcome } from "../../wording/execution.ts";
@@ -34,7 +34,7 @@ type ProjectState = {
   state: State;
   last: ExecutionSummary | undefined;
   executions: readonly ExecutionSummary[];
-  news: readonly NewsRow[];
+  news: readonly LiveItemRow[];
 };
 
 async function loadProject(sql: Sql, project: ProjectRef, now: Date): Promise<ProjectState> {

@@ -60,7 +60,7 @@ async function* notifications(
   }
 }
 
-/** How often a search is looked at while its page is open, in milliseconds. */
+/** Interval in which a search is checked while its page is open. */
 const SEARCH_CHECK_MS = 2_000;
 
 /** Notifies of each change of the search of a bug, until it has ended. */

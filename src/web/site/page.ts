@@ -32,7 +32,7 @@ export type VisitorServices = {
   isOwnForm(request: Request, visitor: Visitor | undefined, token: string): boolean;
 };
 
-/** Who may see a page: anyone, anyone who is signed in, or members of the path's team with at least this role. */
+/** The visitors who may see a page: anyone, anyone who is signed in, or members of the path's team with at least this role. */
 export type Access = "public" | "account" | Role;
 
 /** The project in the path. */
@@ -97,10 +97,10 @@ export type PageContext<
   address: () => string;
 };
 
-/** What the functions of a page below /teams/:teamId know. */
+/** The context of a page below /teams/:teamId. */
 export type TeamContext = PageContext & { team: { id: string; name: string }; role: Role };
 
-/** What the functions of a page below /projects/:projectId know. */
+/** The context of a page below /projects/:projectId. */
 export type ProjectContext = TeamContext & { project: EnteredProject };
 
 /** The contents of a page. */

@@ -33,11 +33,18 @@ const [hold, held] = [join(place, "hold"), join(place, "held")];
 /** Its length says how often the test of the stock has run: the test fails in every sixth run for no reason. */
 const counter = join(place, "stock-runs");
 
+/** The test of the price leaves a file that git ignores, and fails if it finds it. */
 const FILES = {
+  ".gitignore": "*.db\n",
   "price.test.ts": `
+    import { existsSync, writeFileSync } from "node:fs";
     import { expect, test } from "bun:test";
     import { price } from "./price.ts";
-    test("adds the fee", () => expect(price(100)).toBe(105));`,
+    test("adds the fee", () => {
+      const isFirst = !existsSync("orders.db");
+      writeFileSync("orders.db", "");
+      expect(isFirst ? price(100) : 0).toBe(105);
+    });`,
   "stock.test.ts": `
     import { appendFileSync, statSync } from "node:fs";
     import { expect, test } from "bun:test";
@@ -83,6 +90,7 @@ async function createRepository(): Promise<string[]> {
 /** Runs the whole suite on a commit and uploads its report, as CI does. */
 async function build(commit: string, environment: Record<string, string> = {}): Promise<void> {
   await run(["git", "checkout", "-q", commit], repository);
+  await run(["git", "clean", "-fdxq"], repository);
   const reporter = ["--reporter=junit", "--reporter-outfile=../report.xml"];
   await run([process.execPath, "test", ...reporter], repository, environment);
   const body = await Bun.file(join(place, "report.xml")).text();

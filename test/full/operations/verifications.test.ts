@@ -42,6 +42,21 @@ async function begin(project: Project, testCaseId: string, body: object) {
 }
 
 describe("a verification", () => {
+  test.each([
+    ["passes, though the test leaves an ignored file", "! -e", "passed", [5, 0]],
+    ["fails, though another test leaves an ignored file that this one needs", "-e", "failed", [0, 5]],
+  ])("consists of independent runs: it %s", async (_, condition, status, [passed, failed]) => {
+    const project = await fresh();
+    const script = `[ -e .git/info/exclude ] || { mkdir -p .git/info; echo state.db > .git/info/exclude; }
+      test ${condition} state.db; code=$?; echo x > state.db; exit $code`;
+    const { commits, task } = await createProbedRepository([{ test: script }]);
+    const testCaseId = await report(project, commits[0]!);
+    const runner = startProbeRunner({ url, project, tasks: { unit: task } });
+    const id = await begin(project, testCaseId, { commit: commits[0], runs: 5 });
+    expect(await ends(project, id)).toMatchObject({ status, passed, failed, noResult: 0 });
+    expect(await runner.stop()).toBe(0);
+  });
+
   test("that passes says how certain it is and ends the quarantine, with its evidence in the audit log", async () => {
     const project = await fresh();
     const repository = await createProbedRepository([{ test: "exit 0" }]);
@@ -86,7 +101,7 @@ describe("a verification", () => {
   test("of a flaky, a broken and an unbuildable commit ends early, and keeps the quarantine", async () => {
     const project = await fresh();
     // Flaky: every second run fails, whichever work tree it has.
-    const flaky = `file=$(dirname "$(git rev-parse --git-common-dir)")/count; echo x >> "$file"; [ $(($(wc -l < "$file") % 2)) = 0 ]`;
+    const flaky = `file=$(sed q .git/objects/info/alternates)/count; echo x >> "$file"; [ $(($(wc -l < "$file") % 2)) = 0 ]`;
     const repository = await createProbedRepository([
       { test: flaky },
       { test: "exit 1" },

@@ -110,17 +110,18 @@ function serveHouse(): string {
       upload: UploadContext;
     };
     const report = readReport(body.files, { maxInflatedBytes: services.maxInflatedBytes, mayBeEmpty: false });
-    return await conclude(async () => {
-      upload.tookUpload({
+    const { status, type, body: text } = await conclude(async () => json(201, run));
+    return upload.stored(
+      { status, contentType: type, body: text },
+      {
         executionId: execution,
         taskSlug: "unit",
         format: report.format,
         cases: report.cases.length,
         warnings: [],
         added: true,
-      });
-      return json(201, run);
-    });
+      },
+    );
   };
   const server = startServer({ host: "127.0.0.1", port: 0 });
   const none = () => undefined as never;

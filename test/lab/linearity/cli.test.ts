@@ -210,7 +210,7 @@ testLinearity(
     "runner.ts": { runner: null },
     "split.ts": { split: null },
     "split_options.ts": { readWish: null },
-    "split_request.ts": { askBatch: null, askPlan: null, readAs: null },
+    "split_request.ts": { askBatch: null, askPlan: null, askRunnerForPlan: null, readAs: null },
     "split_files.ts": {
       filesOfPlan: (text) =>
         attempt(() =>

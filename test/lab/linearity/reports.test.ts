@@ -20,7 +20,7 @@ import { joinJestSuites, namesInJestJunit, splitPlaywrightTitles } from "../../.
 import { splitVitestTitles, toolReaderOf } from "../../../src/reports/js_tools.ts";
 import { parseJson } from "../../../src/reports/json.ts";
 import { isPlace, isRoot } from "../../../src/reports/junit.ts";
-import { guessCases, readReport } from "../../../src/reports/read.ts";
+import { readReport } from "../../../src/reports/read.ts";
 import { binaryKind, textKind, xmlKind } from "../../../src/reports/refusals.ts";
 import { isRobot, isSuite } from "../../../src/reports/robot.ts";
 import { countComment, createTally } from "../../../src/reports/totals.ts";
@@ -188,7 +188,6 @@ testLinearity("reports", {
   "read.ts": {
     // It reads no further than recognition, which readReport begins with.
     findFormat: null,
-    guessCases: (text) => guessCases([{ bytes: bytes(text.repeat(16)) }]),
     // No report at all, or one that only begins.
     readReport: withFewTexts((text) => {
       for (const before of ["", "<testsuite>", "<?xml ", "<!DOCTYPE ", '{"', "TAP version 13\n", "{\n", "ok 1 "])
@@ -242,9 +241,10 @@ testLinearity("reports", {
     tooManyCases: null,
   },
   "totals.ts": {
+    ...{ noteUnit: null, takeUnitTime: null },
     countCase: null,
     countComment: (text) => countComment(createTally({}, "", null), text),
-    countStray: null,
+    countOutsideFailure: null,
     createTally: null,
     createTotals: null,
   },

@@ -35,6 +35,7 @@ import {
   plannedFiles,
   splitFiles,
   toFileName,
+  unitOf,
 } from "../../../src/rules/plan.ts";
 import { readPosition } from "../../../src/rules/stream_position.ts";
 import { plainWord } from "../../../src/rules/randomness.ts";
@@ -142,7 +143,7 @@ testLinearity("rules", {
     },
   },
   "digest_table.ts": {
-    ...{ countOf: null, createDigestTable: null, createDigests: null, digestAt: null, isSame: null },
+    ...{ countOf: null, createDigestTable: null, createDigests: null, isSame: null, joinDigests: null },
     ...{ toDigests: null, toHex: null, toHexes: null },
   },
   "dotenv.ts": {
@@ -268,6 +269,8 @@ testLinearity("rules", {
     createFileMatch: (text) => createFileMatch([text, `a/${text}`])(text),
     hashShard: null,
     longestShard: null,
+    overheadsOf: null,
+    unitOf: (text) => [text, `a.b$${text}`].map((suite) => unitOf({ file: null, suite })),
     matchTimings: (text) => matchTimings([{ file: text, ms: 1 }], [`a/${text}`]),
     planPath: (text) => planPath("e", text, { index: 1, of: 2 }),
     planShards: null,

@@ -34,7 +34,7 @@ testLinearity("runner", {
   "repository_root.ts": { findRepositoryRoot: null },
   "send_attachments.ts": { sendAttachments: null, toAttachmentLines: null },
   "task_attachments.ts": { sendTaskAttachments: null },
-  "ask_files.ts": { askServerForBatch: null, askServerForPlan: null },
+  "ask_files.ts": { askServerForFiles: null, askServerForPlan: null },
   "attachment_body.ts": {
     ...{ packForm: null, readAttachment: null, streamAttachment: null },
     fitsInForm,
@@ -95,7 +95,7 @@ testLinearity("runner", {
     ...{ collectOutput: null, createFetchRetry: null },
     gitReasonIn: (text) => ["", "fatal: ", "fatal: a://"].map((before) => gitReasonIn(before + text)),
   },
-  "git_clone.ts": { createAskGit: null, createGitClone: null, createTreeCommands: null },
+  "git_clone.ts": { createAskGit: null, createGitClone: null },
   "held_leases.ts": { createHeldLeases: null, logFieldsOf: null },
   "lease_loop.ts": { askForLeases: null },
   "lease_sync.ts": { createLeaseSync: null },
@@ -126,7 +126,16 @@ testLinearity("runner", {
   "own_key.ts": { askWithOwnKey: null },
   "task.ts": { runTask: null },
   "task_command.ts": { commandOf: null },
-  "tested_commit.ts": { readHead: null, mismatchOf: (text) => mismatchOf(text, text) },
+  "tested_commit.ts": {
+    ...{ createSettleCommit: null, readBranchHead: null, readHead: null },
+    mismatchOf: (text) => mismatchOf({ commit: text, branch: text }, text),
+  },
+  // The files are those of the tree.
+  "machine_trouble.ts": { troubleOf: null },
+  "folder_lock.ts": { lockFolder: null },
+  "tree_repository.ts": { copyFolder: null, createTreeRepository: null },
+  "tree_state.ts": { readTree: null, removePath: null, restoreTree: null, toTreeState: null },
+  "work_trees.ts": { createWorkTrees: null, gitCopyOf: null },
   "task_log.ts": {
     createTaskLog: withFewTexts((text) => {
       // A variable of the team holds at most 64 KiB.
@@ -138,6 +147,5 @@ testLinearity("runner", {
     }),
     toLogNote,
   },
-  "work_trees.ts": { createWorkTrees: null },
   "upload.ts": { readReportBody: null },
 });

@@ -2,7 +2,7 @@
 
 import type { Database } from "../../../src/database/connect.ts";
 import { createLog } from "../../../src/log.ts";
-import { insertTurns } from "../../../src/store/events.ts";
+import { insertFlakinessEvents } from "../../../src/store/events.ts";
 import { selectRunId } from "../../../src/store/test_runs.ts";
 import { handleEvents } from "../../../src/work/automate.ts";
 import { countAll } from "../../../src/work/count.ts";
@@ -99,7 +99,7 @@ function createAutomations({ pool, begin }: Servers, project: string) {
     before = now;
     if (turned.length === 0) return false;
     const runId = await selectRunId(pool, project, executionId, taskSlug);
-    await begin((sql) => insertTurns(sql, project, runId!, turned));
+    await begin((sql) => insertFlakinessEvents(sql, project, runId!, turned));
     // Another server may be handling the event at this moment.
     while (await hasDueEvent()) await handleEvents({ pool, begin }, PUBLIC_URL, LOG);
     return true;

@@ -27,11 +27,11 @@ import { mergeForm, mergePage } from "./merge.tsx";
 import { caseTable, occurrenceTable } from "./occurrences.tsx";
 import { STILL_OPEN, find, onePath } from "./shared.tsx";
 
-const OCCURRENCES = 15;
+const MAX_OCCURRENCES = 15;
 
-const CASES = 10;
+const MAX_CASES = 10;
 
-const ALL_CASES = 50;
+const MAX_ALL_CASES = 50;
 
 const bugQuery = v.strictObject({ cursor: mayBeEmpty(text(200)), cases: mayBeEmpty(text(200)) });
 
@@ -60,12 +60,12 @@ async function loadBug({ sql, fast, project, params, query, cursors, now }: Cont
   const casesList = `${path} cases`;
   const after = query.cursor === undefined ? undefined : (cursors.read(path, query.cursor) as [string, string]);
   const [from] = query.cases === undefined ? [] : cursors.read(casesList, query.cases);
-  const maxCases = from === undefined ? CASES : ALL_CASES;
+  const maxCases = from === undefined ? MAX_CASES : MAX_ALL_CASES;
   const isFirstPage = query.cursor === undefined;
   const [newest, occurrenceDays, occurrences, cases, into, found] = await Promise.all([
     isFirstPage ? selectNewestFailure(sql, projectId, bug.id) : undefined,
     isFirstPage ? selectOccurrenceDays(sql, projectId, [bug.id], { now, days: DAYS }) : [],
-    selectOccurrences(sql, projectId, bug.id, OCCURRENCES, after),
+    selectOccurrences(sql, projectId, bug.id, MAX_OCCURRENCES, after),
     selectBugCases(sql, projectId, bug.id, maxCases, Number(from ?? 0)),
     bug.mergedInto === null ? undefined : selectBugState(fast, projectId, bug.mergedInto),
     isFirstPage && bug.culprit !== null ? loadBugSearch(sql, projectId, bug.id) : undefined,
@@ -74,14 +74,14 @@ async function loadBug({ sql, fast, project, params, query, cursors, now }: Cont
     readCaseFiles(sql, projectId, newest ? [newest] : []),
     newest ? readOnlyWith(sql, projectId, newest.executionId, [newest]) : undefined,
   ]);
-  const shown = occurrences.slice(0, OCCURRENCES);
+  const shown = occurrences.slice(0, MAX_OCCURRENCES);
   const executionIds = [...shown.map((row) => row.executionId), bug.firstExecutionId, bug.lastExecutionId];
   const testIds = shown.map(({ testCaseId }) => testCaseId);
   const [builds, testNames] = await Promise.all([
     selectExecutionNames(sql, projectId, executionIds),
     selectTestCaseNames(sql, projectId, testIds),
   ]);
-  const last = occurrences.length > OCCURRENCES ? shown.at(-1) : undefined;
+  const last = occurrences.length > MAX_OCCURRENCES ? shown.at(-1) : undefined;
   const shownCases = cases.slice(0, maxCases);
   return {
     bug,

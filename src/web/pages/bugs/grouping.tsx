@@ -39,7 +39,7 @@ function reasonOf({ kind, exceptionType, message, frames, test }: Grouping): Htm
   );
 }
 
-const GROUPS = 5;
+const MAX_GROUPS = 5;
 
 export const groupingOf = ({ grouping, source }: BugReportDetail): Html | null =>
   grouping.length === 0 ? (
@@ -60,15 +60,15 @@ export const groupingOf = ({ grouping, source }: BugReportDetail): Html | null =
           vary.
         </p>
         <ul>
-          {grouping.slice(0, GROUPS).map((one) => (
+          {grouping.slice(0, MAX_GROUPS).map((one) => (
             <li>{reasonOf(one)}</li>
           ))}
         </ul>
-        {grouping.length > GROUPS ? (
+        {grouping.length > MAX_GROUPS ? (
           <details class="panel small">
-            <summary>{counted(grouping.length - GROUPS, "more fingerprint")}</summary>
+            <summary>{counted(grouping.length - MAX_GROUPS, "more fingerprint")}</summary>
             <ul>
-              {grouping.slice(GROUPS).map((one) => (
+              {grouping.slice(MAX_GROUPS).map((one) => (
                 <li>{reasonOf(one)}</li>
               ))}
             </ul>

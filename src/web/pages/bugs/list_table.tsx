@@ -33,7 +33,7 @@ export function undoOf(verb: string, before: TriagedBug): string | undefined {
   return SEVERITIES.some((severity) => severity === verb) ? before.severity : VERBS[before.status];
 }
 
-/** What a change has done, as the notice says it. */
+/** The result of each change, as the notice says it. */
 export const TRIAGE_NOTICES: Record<string, string> = {
   start: "is in progress",
   resolve: "is resolved",

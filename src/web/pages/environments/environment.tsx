@@ -5,7 +5,7 @@ import type { Sql } from "../../../database/connect.ts";
 import { type Html, type Path, safeUrl } from "../../../http/html.ts";
 import { check } from "../../../http/input.ts";
 import {
-  type EnvironmentPlace,
+  type EnvironmentKey,
   changeEnvironment,
   removeEnvironment,
   toVariable,
@@ -42,7 +42,7 @@ import { type EnteredVariable, PasteForm, type ShownVariable, VariableForm, vari
 const MAX_VARIABLE_ROWS = 100;
 
 /** Keeps a value that cannot be decrypted, for example after SECRET_KEY changed, as a row of the table. */
-function openVariable(seal: Seal, key: EnvironmentPlace, row: VariableRow): ShownVariable {
+function openVariable(seal: Seal, key: EnvironmentKey, row: VariableRow): ShownVariable {
   try {
     return toVariable(seal, key, row);
   } catch {
@@ -146,7 +146,7 @@ function environmentView(context: Context, { environment, variables }: Environme
   return { title: environment.name, body, section: "environments", ...(state.problem ? { status: 400 } : {}) };
 }
 
-const slugOf = async (sql: Sql, { teamId, environmentId }: EnvironmentPlace): Promise<string> =>
+const slugOf = async (sql: Sql, { teamId, environmentId }: EnvironmentKey): Promise<string> =>
   ((await selectEnvironment(sql, teamId, environmentId)) ?? refuseAbsent()).slug;
 
 const onePath = "/teams/:teamId/environments/:environmentId";
@@ -174,7 +174,7 @@ const changeForm = action(
   },
 );
 
-const pathOf = ({ teamId, environmentId }: EnvironmentPlace): Path => `/teams/${teamId}/environments/${environmentId}`;
+const pathOf = ({ teamId, environmentId }: EnvironmentKey): Path => `/teams/${teamId}/environments/${environmentId}`;
 
 const variableFields = v.strictObject({ name: v.string(), value: v.string(), secret: v.optional(v.literal("true")) });
 

@@ -11,7 +11,7 @@ import { Breakable, toExact } from "../../components/text.tsx";
 /** `isSealed` marks a value that cannot be decrypted. */
 export type ShownVariable = Variable & { isSealed?: true };
 
-/** What was entered in a refused form. A refused secret is not sent back. */
+/** The entered values of a refused form. A refused secret is not sent back. */
 export type EnteredVariable = { name: string; value: string; secret: boolean };
 
 export function variableTable(base: Path, csrf: string, role: Role, variables: readonly ShownVariable[]): Html {

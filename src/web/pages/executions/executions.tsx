@@ -72,7 +72,7 @@ const MARK_OF: Record<string, string> = { inconclusive: "incomplete" };
 function NewTests({ projectId, execution }: { projectId: string; execution: TimedExecutionRow }): Html | null {
   const { newTests } = execution;
   if (newTests.length === 0) return null;
-  // Those that need attention come first.
+  // Verifications that need attention come first.
   const sorted = newTests.toSorted((a, b) => Number(b.failed > 0) - Number(a.failed > 0));
   return (
     <>

@@ -11,7 +11,7 @@ import { TableHead } from "../../components/list.tsx";
 export const CHOICES = ["strict", "normal", "own"] as const;
 type Choice = (typeof CHOICES)[number];
 
-/** What a project that has not chosen a number of its own is shown beside the others. */
+/** The share that is shown as "own" until the project has chosen one. */
 const FIRST_OWN = 0.1;
 const DAYS = 30;
 

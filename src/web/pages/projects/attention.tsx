@@ -2,7 +2,7 @@
 
 import type { Html } from "../../../http/html.ts";
 import type { RegressedBug } from "../../../store/bug_reports.ts";
-import type { NewsRow } from "../../../store/overview.ts";
+import type { LiveItemRow } from "../../../store/overview.ts";
 import { selectTestCases } from "../../../store/test_cases.ts";
 import { shownTaskTitle } from "../../../wording/case_title.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
@@ -17,7 +17,7 @@ import { bugPath, executionPath, testPath } from "../../site/paths.ts";
 export const MAX_ROWS_PER_KIND = 5;
 
 type Needs = {
-  news: readonly NewsRow[];
+  news: readonly LiveItemRow[];
   regressed: readonly RegressedBug[];
   flaky: Awaited<ReturnType<typeof selectTestCases>>;
 };

@@ -4,7 +4,7 @@ import type { Sql } from "../../../database/connect.ts";
 import { findShared } from "../../../operations/people/shares.ts";
 import { FixedReply, Reply } from "../../../request/reply.ts";
 import { sumTasks } from "../../../rules/execution.ts";
-import type { SharedPlace } from "../../../schema/shares.ts";
+import type { SharedTarget } from "../../../schema/shares.ts";
 import { selectBranch, selectBranchState } from "../../../store/state.ts";
 import { type Badge, drawBadge } from "../../../wording/badge.ts";
 import { toCount } from "../../../wording/numbers.ts";
@@ -15,7 +15,7 @@ const UNKNOWN: Badge = { label: "tests", message: "unknown", tone: "none", title
 
 export async function readBadge(
   sql: Sql,
-  { projectId, defaultBranch, branch, shows }: Omit<SharedPlace, "kind">,
+  { projectId, defaultBranch, branch, shows }: Omit<SharedTarget, "kind">,
 ): Promise<Badge> {
   const of = branch ?? defaultBranch;
   const { state, tasks } = await selectBranchState(

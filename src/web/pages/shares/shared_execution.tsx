@@ -6,7 +6,7 @@ import { type CauseFailures, type CausePage, readCauses } from "../../../operati
 import { hasEnded } from "../../../rules/execution.ts";
 import type { Blame } from "../../../schema/failures.ts";
 import { refuseAbsent } from "../../../schema/refusal.ts";
-import type { SharedPlace } from "../../../schema/shares.ts";
+import type { SharedTarget } from "../../../schema/shares.ts";
 import { type ExecutionSummary, selectExecution } from "../../../store/execution_list.ts";
 import type { ExecutionRow } from "../../../store/executions.ts";
 import type { TaskRow } from "../../../store/execution_tasks.ts";
@@ -163,7 +163,7 @@ export type SharedPageContext = Pick<Database, "begin"> & {
 };
 
 export async function sharedExecution(
-  { projectId, projectName, executionId }: SharedPlace,
+  { projectId, projectName, executionId }: SharedTarget,
   context: SharedPageContext,
 ): Promise<View> {
   const { sql, path, now, cursor } = context;

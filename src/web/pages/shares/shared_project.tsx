@@ -2,7 +2,7 @@
 
 import { getBranchDays } from "../../../operations/health/branch_days.ts";
 import type { Html } from "../../../http/html.ts";
-import type { SharedPlace } from "../../../schema/shares.ts";
+import type { SharedTarget } from "../../../schema/shares.ts";
 import { selectSummaries } from "../../../store/execution_list.ts";
 import { selectBranchBuilds, selectLastBuild } from "../../../store/overview.ts";
 import { selectBranch, selectBranchState } from "../../../store/state.ts";
@@ -18,7 +18,7 @@ import { type SharedPageContext, publicOutcomeOf } from "./shared_execution.tsx"
 
 const MAX_EXECUTIONS = 20;
 
-async function loadProject({ projectId, defaultBranch }: SharedPlace, { sql, begin, now }: SharedPageContext) {
+async function loadProject({ projectId, defaultBranch }: SharedTarget, { sql, begin, now }: SharedPageContext) {
   const branch = await selectBranch(sql, projectId, defaultBranch, defaultBranch);
   const [state, last, days, branchExecutions, executions] = await Promise.all([
     selectBranchState(sql, projectId, branch),
@@ -65,7 +65,7 @@ const PublicExecutions = ({ executions, now }: TableProperties): Html | null =>
     </>
   );
 
-function projectView({ projectName, defaultBranch }: SharedPlace, data: ProjectData, now: Date): View {
+function projectView({ projectName, defaultBranch }: SharedTarget, data: ProjectData, now: Date): View {
   const { branch, state, last, days, branchExecutions, executions } = data;
   const headline = branchHeadline(branch, state, now);
   const trend = BranchTrends({ branch: defaultBranch, days, executions: branchExecutions, now });
@@ -97,6 +97,6 @@ function projectView({ projectName, defaultBranch }: SharedPlace, data: ProjectD
   return { title: `${headline.text} · ${projectName}`, body, isShared: true };
 }
 
-export async function sharedProject(place: SharedPlace, context: SharedPageContext): Promise<View> {
+export async function sharedProject(place: SharedTarget, context: SharedPageContext): Promise<View> {
   return projectView(place, await loadProject(place, context), context.now);
 }

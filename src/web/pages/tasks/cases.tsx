@@ -31,7 +31,7 @@ type CaseItem = {
   address: TaskAddress;
   row: CaseResultRow;
   files: readonly ShownAttachment[];
-  /** With what its duration is compared, if it was longer than usual. */
+  /** The usual durations, if it took longer. */
   slower: Slower | undefined;
   isAlone: boolean;
   firstLine: string;

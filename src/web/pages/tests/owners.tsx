@@ -1,4 +1,4 @@
-/** Who looks after a test, and where that is written. */
+/** The owners of a test, and the source that they come from. */
 
 import type { Html } from "../../../http/html.ts";
 import type { OwnerSource } from "../../../operations/projects/owners.ts";

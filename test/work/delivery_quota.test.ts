@@ -5,7 +5,7 @@ import { createLog } from "../../src/log.ts";
 import { toTestNotice } from "../../src/wording/notification.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import type { Sql, Tx } from "../../src/database/connect.ts";
-import { giveUpOldest } from "../../src/store/deliveries.ts";
+import { dropOldestDeliveries } from "../../src/store/deliveries.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { boundDeliveries, prune } from "../../src/work/prune.ts";
 import { createAsking } from "../asking.ts";
@@ -90,7 +90,7 @@ describe("more than a thousand deliveries", () => {
     const add = async (sql: Tx) => {
       await fill(integrationId, 1, "notify", "pending", sql);
       const place = { teamId: acme.team, integrationId };
-      givenUp.push(...(await giveUpOldest(sql, place, 1_000, { now: new Date(), how: "among" })).givenUp);
+      givenUp.push(...(await dropOldestDeliveries(sql, place, 1_000, { now: new Date(), how: "among" })).givenUp);
     };
     // Neither sees what the other does.
     await database.begin(async (one) => {

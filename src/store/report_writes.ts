@@ -1,4 +1,4 @@
-/** What a batch of reports stores, as one statement. */
+/** Writes the rows of reports, as one statement. */
 
 import { hasEnded } from "../rules/execution.ts";
 import type { NewEvent } from "../schema/events.ts";
@@ -29,7 +29,7 @@ import {
 } from "./test_runs.ts";
 
 /** What is to be stored, in any number. */
-export type IngestWrites = {
+export type ReportWrites = {
   newExecutions: UploadedExecution[];
   /** `endedAt` is when the execution had ended before; null: it had not. */
   changedExecutions: (ExecutionChange & { id: string; endedAt: string | null })[];
@@ -43,7 +43,7 @@ export type IngestWrites = {
   events: NewEvent[];
 };
 
-export const noWrites = (): IngestWrites => ({
+export const noWrites = (): ReportWrites => ({
   newExecutions: [],
   changedExecutions: [],
   newRuns: [],
@@ -56,9 +56,9 @@ export const noWrites = (): IngestWrites => ({
   events: [],
 });
 
-type Part = keyof IngestWrites;
+type Part = keyof ReportWrites;
 
-/** What is written for each part, by its parameters. */
+/** The statement of each part. */
 const STATEMENTS: { [P in Part]: (sql: Sql, projectId: Given, given: (name: string) => Given) => Fragment } = {
   newExecutions: (sql, projectId, given) => insertUploadedExecutions(sql, projectId, given("rows")),
   changedExecutions: (sql, projectId, given) => updateExecutions(sql, projectId, given("rows")),
@@ -72,7 +72,7 @@ const STATEMENTS: { [P in Part]: (sql: Sql, projectId: Given, given: (name: stri
   events: (sql, projectId, given) => insertEventRows(sql, projectId, given("rows")),
 };
 
-const PARAMETERS: { [P in Part]: (rows: IngestWrites[P]) => Record<string, string> } = {
+const PARAMETERS: { [P in Part]: (rows: ReportWrites[P]) => Record<string, string> } = {
   newExecutions: (rows) => ({ rows: toExecutionRows(rows) }),
   changedExecutions: (rows) => ({ rows: toChangeRows(rows) }),
   newRuns: (rows) => ({ rows: toRows(rows) }),
@@ -90,7 +90,7 @@ const NO_DETAILS = toDetailColumns([]);
 const toColumns = <Columns extends Record<string, string>>(columns: Columns, given: (name: string) => Given) =>
   Object.fromEntries(Object.keys(columns).map((name) => [name, given(name)])) as Record<keyof Columns, Given>;
 
-/** Statements by the parts that they write: the driver would put them together anew each time. */
+/** Caches statements by the parts that they write, because the driver would compose them each time. */
 const composed = new Map<string, Composed<string, never>>();
 
 function composeParts(parts: readonly Part[]): Composed<string, never> {
@@ -111,10 +111,10 @@ const hasEndedOnPastDay = ({ status, startedAt, runCompletedAt }: UploadedExecut
   hasEnded(status) && [startedAt, runCompletedAt].every((time) => time === null || mayBePastDay(time));
 
 /**
- * In a transaction: one statement for all parts that there are, of which none sees what another one has written, and one for
- * each further portion of long details. What comes after it comes after all of it.
+ * Executes one statement for all parts, none of which sees the writes of another, and one for each further portion of long details. Later
+ * statements see all of it.
  */
-export async function storeIngest(sql: Tx, projectId: string, writes: IngestWrites): Promise<void> {
+export async function writeReports(sql: Tx, projectId: string, writes: ReportWrites): Promise<void> {
   const [details = [], ...furtherDetails] = portionsOfDetails(writes.details);
   const first = { ...writes, details };
   const parts = (Object.keys(STATEMENTS) as Part[]).filter((part) => first[part].length > 0);
@@ -123,7 +123,7 @@ export async function storeIngest(sql: Tx, projectId: string, writes: IngestWrit
   for (const part of parts)
     for (const [name, value] of Object.entries(PARAMETERS[part](first[part] as never)))
       parameters[`${part} ${name}`] = value;
-  // All of it is sent at once: a batch may send its commit as soon as this function has returned.
+  // Sends everything at once, because a batch may send its commit as soon as this function has returned.
   await Promise.all([
     composeParts(parts)(sql, parameters),
     discardDays(sql, projectId, [

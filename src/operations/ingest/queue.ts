@@ -1,0 +1,269 @@
+/** One queue per project: takes the uploads that have arrived, one or many, into one transaction. */
+
+import { type AnswerOptions, toAnswer } from "./answer.ts";
+import { type IncomingReport, locksFor, matchReports, takeMatched } from "./ingest.ts";
+import { lookUpReports, resolveReport, type Transact } from "./resolve.ts";
+import type { TakenReport } from "./taken_report.ts";
+import { attachToRun, type StoredFiles } from "../attachments/upload.ts";
+import { catchUpWithin } from "../health/catch_up.ts";
+import type { AttachmentLimits } from "../../attachments/store.ts";
+import { WHOLE } from "../../rules/run_outcome.ts";
+import { Refusal } from "../../schema/refusal.ts";
+import { type Database, isUndone, retryConflicts, type Sql, type Tx } from "../../database/connect.ts";
+import { type RequestClaim, storeAnswer, type StoredAnswer } from "../../store/idempotency.ts";
+import { type KeyLocks, lockLiveKey, lockLiveKeys } from "../../store/keys.ts";
+
+/** A report with the request that has brought it. */
+export type QueuedUpload = Omit<IncomingReport, "numbers"> & {
+  key: KeyLocks["key"];
+  files: StoredFiles;
+  /** Of the Idempotency-Key: the answer is stored with the report. */
+  claim: RequestClaim | null;
+  /** Nothing is stored from then on. */
+  progress: { readonly expired: boolean };
+  answer: AnswerOptions;
+};
+
+export type FinishedUpload = {
+  taken: TakenReport;
+  answer: StoredAnswer;
+  /** Contents of attachments that may be removed. */
+  released: readonly string[];
+};
+
+export type UploadServices = Pick<Database, "begin" | "beginAhead"> & { sql: Sql; limits: AttachmentLimits };
+
+type Item = {
+  upload: QueuedUpload;
+  /** Of a batch only one report may be of a build: what it makes of the execution is there before the next one. */
+  build: string | undefined;
+  weight: number;
+  /** Of its test cases, once they are known. */
+  numbers?: readonly number[];
+  resolve: (outcome: FinishedUpload) => void;
+  reject: (error: unknown) => void;
+};
+
+type Queue = { services: UploadServices; projectId: string; waiting: Item[]; worker: symbol | undefined };
+
+/** Maximum number of uploads of one transaction. */
+const MAX_BATCH_SIZE = 32;
+/** Maximum number of test cases of one transaction, unless a single report has more. */
+const MAX_BATCH_WEIGHT = 10_000;
+/** Maximum number of test cases of a report that are looked up within the transaction. */
+const MAX_LOOKED_UP = 1_000;
+/** Characters of messages and output that cost as much as a test case. */
+const CHARACTERS_PER_CASE = 100;
+/** Maximum time between two uploads of which the first waits for the second. */
+const WINDOW_MS = 2;
+/** How long the others wait for a transaction, such as one that waits for a lock, before they begin the next one. */
+const PATIENCE_MS = 2_000;
+/** Maximum time for which failures wait until earlier runs are counted; they are then judged by what is counted so far. */
+const JUDGING_PATIENCE_MS = 500;
+
+/** By the database that they write to, and by project. */
+const queues = new WeakMap<Database["begin"], Map<string, Queue>>();
+
+/** Rejects with a Refusal, or with the error of the transaction; then nothing is stored, unless the answer of the commit was lost. */
+export function takeUpload(services: UploadServices, projectId: string, upload: QueuedUpload): Promise<FinishedUpload> {
+  const { promise, resolve, reject } = Promise.withResolvers<FinishedUpload>();
+  const ofDatabase = queues.get(services.begin) ?? new Map<string, Queue>();
+  queues.set(services.begin, ofDatabase);
+  const queue = ofDatabase.get(projectId) ?? { services, projectId, waiting: [], worker: undefined };
+  ofDatabase.set(projectId, queue);
+  queue.waiting.push({ ...toItem(upload), resolve, reject });
+  if (!queue.worker) {
+    const worker = (queue.worker = Symbol());
+    // Uploads that come in one iteration of the event loop share a transaction.
+    setImmediate(() => void work(queue, worker));
+  }
+  return promise;
+}
+
+function toItem(upload: QueuedUpload): Pick<Item, "upload" | "build" | "weight"> {
+  const { parameters, prepared, files } = upload;
+  const { execution_id, execution_key } = parameters;
+  // The locks of executions that are named by their id are not in the order of those that are named by a key.
+  const isAlone = execution_id !== undefined || files.files.length > 0;
+  const characters = prepared.cases.reduce(
+    (sum, { message, stack, output }) => sum + (message?.length ?? 0) + (stack?.length ?? 0) + (output?.length ?? 0),
+    0,
+  );
+  const weight = isAlone ? Infinity : prepared.cases.length + characters / CHARACTERS_PER_CASE;
+  return { upload, build: execution_key, weight };
+}
+
+async function work(queue: Queue, worker: symbol): Promise<void> {
+  while (queue.worker === worker && queue.waiting.length > 0) {
+    const items = nextBatch(queue);
+    const timer = setTimeout(() => {
+      const next = (queue.worker = Symbol());
+      void work(queue, next);
+    }, PATIENCE_MS);
+    await takeBatch(queue, items);
+    clearTimeout(timer);
+    await gather(queue, items.length + queue.waiting.length);
+  }
+  if (queue.worker !== worker) return;
+  queue.worker = undefined;
+  queues.get(queue.services.begin)?.delete(queue.projectId);
+}
+
+const hasFailed = ({ upload }: Item) => upload.prepared.cases.some(({ status }) => status === "failed");
+
+/** Its test cases are looked up before the transaction, and so are those of which untrusted builds have their own. */
+const isLarge = ({ upload: { prepared, parameters } }: Item) =>
+  prepared.cases.length > MAX_LOOKED_UP || parameters.untrusted === true;
+
+/**
+ * Clients that have been answered, and those that have waited for them, are likely to ask again at once: a transaction of many
+ * costs little more than one of a few.
+ */
+async function gather({ waiting }: Queue, expected: number): Promise<void> {
+  const wanted = Math.min(expected, MAX_BATCH_SIZE);
+  if (wanted === 1) return;
+  for (let before = -1; waiting.length < wanted && waiting.length > before;) {
+    before = waiting.length;
+    await Bun.sleep(WINDOW_MS);
+  }
+}
+
+/** Takes the first that fit into one transaction out of the queue. */
+function nextBatch(queue: Queue): Item[] {
+  const batch: Item[] = [];
+  const builds = new Set<string>();
+  let weight = 0;
+  for (const item of queue.waiting) {
+    if (batch.length === MAX_BATCH_SIZE || (batch.length > 0 && weight + item.weight > MAX_BATCH_WEIGHT)) break;
+    if (item.build !== undefined && builds.has(item.build)) continue;
+    batch.push(item);
+    weight += item.weight;
+    if (item.build !== undefined) builds.add(item.build);
+  }
+  queue.waiting.splice(0, Infinity, ...queue.waiting.filter((item) => !batch.includes(item)));
+  return batch;
+}
+
+/** Never rejects. If something fails, each is repeated alone, so that it gets its own error and waits for its own locks only. */
+async function takeBatch(queue: Queue, all: readonly Item[]): Promise<void> {
+  const { services, projectId } = queue;
+  const items = all.filter(({ upload, reject }) => !upload.progress.expired || void reject(new Refusal("expired")));
+  if (items.length === 0) return;
+  let isAtCommit = false;
+  try {
+    await Promise.all(items.filter(isLarge).map((item) => resolveItem(services, projectId, item)));
+    // Failures are judged by the records of their cases: as far as runs have come, or, where uploads wait for each other, as far
+    // as a loop has counted them.
+    const isAlone = items.length === 1 && queue.waiting.length === 0;
+    if (isAlone && items.some(hasFailed))
+      await catchUpWithin(services.sql, services.begin, projectId, JUDGING_PATIENCE_MS);
+    const isOver = () => items.length > 1 || items[0]!.upload.progress.expired;
+    const outcomes = await retryConflicts(isOver, () =>
+      services.beginAhead(async (sql, begun) => {
+        const outcomes = await takeItems(sql, begun, queue, items);
+        isAtCommit = true;
+        return outcomes;
+      }),
+    );
+    for (const item of items) {
+      const outcome = outcomes.get(item);
+      outcome ? item.resolve(outcome) : item.reject(new Refusal("revoked"));
+    }
+  } catch (error) {
+    if (error instanceof Unresolved) return await takeUnresolved(queue, items, error.items);
+    // The commit may have succeeded, and its answer was lost: an upload that is repeated would be stored twice.
+    const isUnknown = isAtCommit && !isUndone(error);
+    if (items.length === 1 || isUnknown) for (const item of items) item.reject(error);
+    else await Promise.all(items.map((item) => takeBatch(queue, [item])));
+  }
+}
+
+/** Reports with test cases that are not known: these are named before the transaction. */
+class Unresolved extends Error {
+  readonly items: readonly Item[];
+
+  constructor(items: readonly Item[]) {
+    super("Test cases are not known yet");
+    this.items = items;
+  }
+}
+
+async function takeUnresolved(queue: Queue, items: readonly Item[], unresolved: readonly Item[]): Promise<void> {
+  const failed = new Set<Item>();
+  for (const item of unresolved)
+    await resolveItem(queue.services, queue.projectId, item).catch((error: unknown) => {
+      failed.add(item);
+      item.reject(error);
+    });
+  await takeBatch(
+    queue,
+    items.filter((item) => !failed.has(item)),
+  );
+}
+
+/** Finds the test cases of a report, and names those that are new. */
+async function resolveItem({ sql, begin }: UploadServices, projectId: string, item: Item): Promise<void> {
+  const { key, progress, prepared, parameters } = item.upload;
+  const transact: Transact = (work) =>
+    retryConflicts(
+      () => progress.expired,
+      () =>
+        begin(async (sql) => {
+          if (!(await lockLiveKey(sql, key))) throw new Refusal("revoked");
+          return await work(sql);
+        }),
+    );
+  item.numbers ??= await resolveReport(sql, transact, projectId, prepared, parameters);
+}
+
+/** In a transaction. Answers nothing for those whose key was revoked. */
+async function takeItems(
+  sql: Tx,
+  begun: Promise<unknown>,
+  { projectId, services: { limits } }: Queue,
+  all: readonly Item[],
+): Promise<Map<Item, FinishedUpload>> {
+  const keys = all.map(({ upload: { key, parameters } }) => ({ key, locks: locksFor(projectId, parameters) }));
+  const unknown = all.filter(({ numbers }) => numbers === undefined);
+  // All is sent at once. The key of a project that is being deleted goes with it: that is what its uploads are answered.
+  const locked = lockLiveKeys(sql, keys);
+  const reading = Promise.all([
+    unknown.length === 0
+      ? []
+      : lookUpReports(
+          sql,
+          projectId,
+          unknown.map(({ upload }) => upload.prepared),
+        ),
+    matchReports(
+      sql,
+      projectId,
+      all.map(({ upload }) => upload),
+    ),
+    begun,
+  ]);
+  reading.catch(() => {});
+  const live = await locked;
+  if (live.size === 0) return new Map();
+  const [found, matches] = await reading;
+  const places = [...all.keys()].filter((place) => live.has(all[place]!.upload.key.id));
+  const items = places.map((place) => all[place]!);
+  const numbersOf = (item: Item) => item.numbers ?? found[unknown.indexOf(item)];
+  const unresolved = items.filter((item) => numbersOf(item) === undefined);
+  if (unresolved.length > 0) throw new Unresolved(unresolved);
+  const reports = items.map((item): IncomingReport => ({ ...item.upload, numbers: numbersOf(item)! }));
+  const builds = places.map((place) => matches[place]!);
+  const taken = await takeMatched(sql, projectId, reports, builds);
+  const outcomes = new Map<Item, FinishedUpload>();
+  for (const [index, item] of items.entries()) {
+    const { files, prepared, parameters, claim, answer: options } = item.upload;
+    const output = taken[index]!;
+    const upload = { digest: prepared.digest, shard: parameters.shard?.index ?? WHOLE };
+    const { warnings, released } = await attachToRun(sql, projectId, output.run, files, { limits, upload });
+    const answer = toAnswer(output, projectId, [...files.warnings, ...warnings], options);
+    if (claim && !(await storeAnswer(sql, claim, answer))) throw new Refusal("taken over");
+    outcomes.set(item, { taken: { ...output, warnings: [...output.warnings, ...warnings] }, answer, released });
+  }
+  if (all.some(({ upload }) => upload.progress.expired)) throw new Refusal("expired");
+  return outcomes;
+}
