@@ -126,6 +126,8 @@ export type TestServerOptions = {
   /** How people sign in; default: with passwords. Gets the address that browsers find the server at. */
   signIn?: (publicUrl: string) => AppOptions["signIn"];
   clock?: () => Date;
+  /** What `/readyz` says; default: ready. */
+  isReady?: () => Promise<boolean>;
   metricsToken?: string;
   /** Default: the address that it listens on. */
   publicUrl?: string;
@@ -160,6 +162,7 @@ export async function createServer(database: Database, options: TestServerOption
     visitors,
     signIn,
     clock,
+    isReady = async () => true,
     attachments,
     ...limits
   } = options;
@@ -175,8 +178,7 @@ export async function createServer(database: Database, options: TestServerOption
     database,
     secretKey: SECRET_KEY,
     cursorSecret: await selectCursorSecret(database.pool),
-    isReady: async () => true,
-    ...{ streamLimits, visitors, signIn, clock },
+    ...{ isReady, streamLimits, visitors, signIn, clock },
   });
   afterAll(async () => {
     await server.drain();

@@ -64,8 +64,12 @@ export type PoolLoad = {
 };
 
 /** A URL or the parts of a connection; other options of postgres.js are set here. */
-export type ConnectionOptions =
-  { url: string } | Pick<postgres.Options<{}>, "host" | "port" | "username" | "password" | "database">;
+export type ConnectionOptions = (
+  { url: string } | Pick<postgres.Options<{}>, "host" | "port" | "username" | "password" | "database">
+) & {
+  /** Distinguishes the sessions of this process from those of other ones; all its threads have the same. Default: a new one. */
+  process?: string;
+};
 
 /** Runs `work` in a savepoint. If it throws, its changes are undone, and the transaction may continue. */
 export async function savepoint<T>(sql: Tx, work: (sql: Tx) => Promise<T>): Promise<T> {
@@ -158,6 +162,13 @@ export const SESSION_SETTINGS = { lock_timeout: "15s", idle_in_transaction_sessi
 /** The limit of a statement in all pools except those for short reads. */
 export const STATEMENT_TIMEOUT = "60s";
 
+/** The first word of `application_name`; the second one is of the process. */
+const APPLICATION = "assay";
+
+/** Whether a row of pg_stat_activity is a session of Assay on this database, of whatever process and version. */
+export const isSession = (sql: Sql) =>
+  sql`datname = current_database() and split_part(application_name, ' ', 1) = ${sql.unsafe(`'${APPLICATION}'`)}`;
+
 /** Idle seconds after which TCP keep-alive probes begin, one about every second. */
 const KEEP_ALIVE_SECONDS = 10;
 /** PostgreSQL does the same, and so ends the sessions of a client whose machine is gone. Unix sockets ignore it. */
@@ -174,7 +185,8 @@ export function connect(
   poolSize: number,
   silenceTimes: Pick<SilenceOptions, "silenceMs" | "probeAfterMs"> = {},
 ): Database {
-  const given = "url" in options ? readDatabaseUrl(options.url) : { options };
+  const { process = crypto.randomUUID().slice(0, 8), ...place } = options;
+  const given = "url" in place ? readDatabaseUrl(place.url) : { options: place };
   const open = (extra: postgres.Options<{}>, session: Record<string, string>): Sql => {
     const all: postgres.Options<{}> = {
       ...(given.options as postgres.Options<{}>),
@@ -193,7 +205,7 @@ export function connect(
       } as never,
       ...extra,
       connection: {
-        application_name: "assay",
+        application_name: `${APPLICATION} ${process}`,
         TimeZone: "UTC",
         ...SESSION_SETTINGS,
         ...SERVER_KEEP_ALIVE,
@@ -258,7 +270,7 @@ export function connect(
       keys: { size: 1, waitMs: keys.waitMs() },
       pages: { size: 1, waitMs: pages.waitMs() },
     }),
-    connection: options,
+    connection: { ...options, process },
     async watch() {
       const silent = await silence.look();
       const looks = Object.entries(watchedPools).map(async ([name, one]) => ((await one.look()) ? [name] : []));

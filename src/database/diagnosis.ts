@@ -1,6 +1,6 @@
 /** Reads from the catalog of PostgreSQL how a database is operated. */
 
-import { type Sql, toTextArray } from "./connect.ts";
+import { isSession, type Sql, toTextArray } from "./connect.ts";
 
 export type ServerFacts = {
   version: number;
@@ -55,7 +55,7 @@ export async function selectClockSkewMs(sql: Sql, clock: () => number = Date.now
 export async function selectIsShared(sql: Sql): Promise<boolean> {
   const others = await sql`
     select from pg_stat_activity
-    where datname = current_database() and application_name = current_setting('application_name') and pid <> pg_backend_pid()
+    where ${isSession(sql)} and pid <> pg_backend_pid()
     limit 1`;
   return others.length > 0;
 }

@@ -54,7 +54,7 @@ export async function withExclusiveLocks<T>(
 async function selectBlocking(sql: Sql, pid: number) {
   // Excludes the statement, which may contain a secret. A role sees only the number of sessions of other roles.
   return await sql<{ pid: number; text: string }[]>`
-    select pid, concat_ws(', ', 'session ' || pid || ' of ' || coalesce(nullif(application_name, ''), 'an unnamed program'),
+    select pid, concat_ws(', ', 'session ' || pid || ' of ' || coalesce(nullif(split_part(application_name, ' ', 1), ''), 'an unnamed program'),
       'user ' || usename, host(client_addr), state || ' for ' || extract(epoch from now() - state_change)::int || ' s') as text
     from pg_stat_activity where pid = any(pg_blocking_pids(${pid})) order by pid`;
 }

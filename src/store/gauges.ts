@@ -1,6 +1,6 @@
 /** Figures about pending work in the database, for all servers together. */
 
-import type { Database, Sql } from "../database/connect.ts";
+import { type Database, isSession, type Sql } from "../database/connect.ts";
 import { selectClockSkewMs } from "../database/diagnosis.ts";
 import { hasOwner, isProject } from "./predicates.ts";
 import { isQuiet } from "./restored.ts";
@@ -68,7 +68,7 @@ export async function selectGauges(sql: Sql): Promise<Gauges> {
       r.*, u.*, e.*, d.*,
       (select coalesce(json_object_agg(state, n), '{}') from (
         select coalesce(state, 'unknown') as state, count(*) as n from pg_stat_activity
-        where datname = current_database() and application_name = 'assay' group by 1) s) as sessions
+        where ${isSession(sql)} group by 1) s) as sessions
     from
       (select count(*)::int as runners, coalesce(sum(free), 0)::int as free, coalesce(sum(held), 0)::int as held
         from runner where ${isSeen(sql, sql`runner`)} and ${isProject(sql, sql`runner.project_id`)}) r,

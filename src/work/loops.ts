@@ -1,5 +1,6 @@
 /** All that is repeated beside the server, and how often. */
 
+import { createAbandonedWatch } from "../database/abandoned.ts";
 import type { Config } from "../config.ts";
 import type { AttachmentServices } from "../attachments/store.ts";
 import type { Log } from "../log.ts";
@@ -104,11 +105,14 @@ export function startLoops(options: LoopsOptions): Loop {
 }
 
 /** Stop this loop last: until then, queries on connections that fall silent must end, so that other loops can stop. */
-export function watchConnections(database: Pick<Database, "watch">, log: Log): Loop {
+export function watchConnections(database: Pick<Database, "watch" | "pool">, log: Log): Loop {
+  const abandoned = createAbandonedWatch({ sql: () => database.pool });
   return startLoop("watch connections", SECOND_MS, log, async () => {
+    const ended = abandoned.look();
     const { silent, replaced } = await database.watch();
     if (silent > 0)
       log.warn("Connections to the database have fallen silent and were closed; their requests failed", { silent });
+    if (ended > 0) log.warn("Transactions of a server that does not respond held up others and were ended", { ended });
     for (const lane of replaced)
       log.error("The database is reachable, but its connections did not respond: they were replaced", { lane });
   });

@@ -1,4 +1,4 @@
-/** The examples for nginx and Caddy, in front of two servers on one database; skipped where they are not installed. */
+/** The examples for nginx, HAProxy and Caddy, in front of two servers on one database; skipped where they are not installed. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -36,6 +36,7 @@ const PROXIES: Proxy[] = [
       ["listen 443 ssl;", `listen ${PROXY}:${port};`],
       ["    ssl_certificate     /etc/ssl/assay.pem;\n", ""],
       ["    ssl_certificate_key /etc/ssl/assay.key;\n", ""],
+      ["/var/cache/nginx/assay", "cache"],
     ],
     wrap: (example) => `daemon off;
 master_process off;
@@ -49,6 +50,14 @@ ${example}
     command: (program, config, folder) => [program, "-p", folder, "-c", config, "-e", "error.log"],
   },
   {
+    name: "haproxy",
+    example: "haproxy.cfg",
+    passesEarlyAnswers: true,
+    changes: (port) => [["bind :443 ssl crt /etc/ssl/assay.pem", `bind ${PROXY}:${port}`]],
+    wrap: (example) => example,
+    command: (program, config) => [program, "-db", "-f", config],
+  },
+  {
     name: "caddy",
     example: "Caddyfile",
     passesEarlyAnswers: false,
@@ -59,7 +68,8 @@ ${example}
 ];
 
 const options = { rateLimitPerMinute: LIMIT, trustProxy: [PROXY] };
-const first = await createHarness(options);
+let readiness: () => Promise<boolean> = async () => true;
+const first = await createHarness({ ...options, isReady: () => readiness() });
 const second = await createServer(first.database, options);
 
 /** Returns how many lists of runs a server has answered. */
@@ -134,6 +144,33 @@ for (const proxy of PROXIES) {
       }
       const after = await Promise.all([first, second].map(countLists));
       expect(Math.min(after[0]! - before[0]!, after[1]! - before[1]!)).toBeGreaterThan(0);
+    });
+
+    test.each<[string, () => Promise<boolean>]>([
+      ["says that it is not ready", async () => false],
+      ["does not answer", () => new Promise(() => {})],
+    ])("a server that %s gets nothing after ten seconds, and everything goes to the other", async (_, answer) => {
+      /** With keys of its own, so that no limit is reached. */
+      const askAll = async () => {
+        const projects = await Promise.all(Array.from({ length: 16 }, () => first.addProject(first.acme)));
+        const before = await countLists(first);
+        const answers = projects.map(({ project, key }) =>
+          fetch(`${url}/api/v1/projects/${project}/test-runs`, { headers: { authorization: `Bearer ${key}` } }),
+        );
+        const statuses = await Promise.all(answers.map(async (one) => (await one).status));
+        return { statuses, isLeft: (await countLists(first)) === before };
+      };
+      const all = Array.from({ length: 16 }, () => 200);
+      expect(await askAll()).toEqual({ statuses: all, isLeft: false });
+      readiness = answer;
+      try {
+        let rounds = 0;
+        await until(async () => (rounds = (await askAll()).isLeft ? rounds + 1 : 0) === 3, 10);
+        for (let round = 0; round < 3; round++) expect(await askAll()).toEqual({ statuses: all, isLeft: true });
+      } finally {
+        readiness = async () => true;
+      }
+      await until(async () => !(await askAll()).isLeft, 10);
     });
 
     test("events arrive at once", async () => {

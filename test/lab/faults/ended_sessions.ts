@@ -79,7 +79,7 @@ for (; holds && round < ROUNDS; round++) {
   for (let strike = 0; strike <= round % 2; strike++) {
     await Bun.sleep(Math.random() * 300);
     const rows = await admin`
-      select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'assay' and pid <> pg_backend_pid()`;
+      select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'assay %' and pid <> pg_backend_pid()`;
     ended += rows.length;
   }
   holds = await allSucceed(performance.now());
