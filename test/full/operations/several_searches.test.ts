@@ -1,9 +1,9 @@
 /** Several searches for culprits that run at once: of the same range and of different ones; with a runner that this test plays. */
 
 import { describe, expect, test } from "bun:test";
-import { selectEarlierProbes } from "../../src/store/culprit_evidence.ts";
-import { updateRange } from "../../src/store/culprit_searches.ts";
-import { createPlayedSearches, hash, type Lease, range } from "../played_searches.ts";
+import { selectEarlierProbes } from "../../../src/store/culprit_evidence.ts";
+import { updateRange } from "../../../src/store/culprit_searches.ts";
+import { createPlayedSearches, hash, type Lease, range } from "../../played_searches.ts";
 
 const {
   database,

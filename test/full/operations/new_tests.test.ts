@@ -1,13 +1,13 @@
 /** Tests that an execution adds are run again by `assay runner`. */
 
 import { expect, test } from "bun:test";
-import { createAsking } from "../asking.ts";
-import { createHarness, until } from "../harness.ts";
-import { createProbedRepository, startProbeRunner } from "../probing.ts";
-import { advanceVerifications, verifyNewTests } from "../../src/work/verify.ts";
-import { readPullRequestState } from "../../src/operations/automation/pull_requests.ts";
-import { renderComment } from "../../src/senders/pull_request_comment.ts";
-import { selectExecution } from "../../src/store/execution_list.ts";
+import { createAsking } from "../../asking.ts";
+import { createHarness, until } from "../../harness.ts";
+import { createProbedRepository, startProbeRunner } from "../../probing.ts";
+import { advanceVerifications, verifyNewTests } from "../../../src/work/verify.ts";
+import { readPullRequestState } from "../../../src/operations/automation/pull_requests.ts";
+import { renderComment } from "../../../src/senders/pull_request_comment.ts";
+import { selectExecution } from "../../../src/store/execution_list.ts";
 
 const { url, ask, acme, database, addProject } = await createHarness();
 const { pool, begin } = database;
