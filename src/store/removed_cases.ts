@@ -68,28 +68,46 @@ export async function markRemoved(
 
 /** A failure that is no test has ended when this number of runs of its task on the default branch did not have it. */
 const ENDED_RUNS = 3;
+/** Maximum number of runs of a task that are searched for these. */
+const ENDED_SEARCHED = 40;
 
-/** Test cases of live bugs that have never passed, and are in none of the last runs of these tasks. */
-export const selectVanished = (sql: Sql, projectId: string, taskSlugs: readonly string[]) => sql<
+/**
+ * Returns the test cases of live bugs that have never passed, and failed in the last runs of these tasks on the default branch but for the
+ * newest ones. `counted`: the number of runs that have just been counted.
+ */
+export const selectVanished = (sql: Sql, projectId: string, taskSlugs: readonly string[], counted: number) => sql<
   (PlacedCase & { number: number })[]
 >`
+  with run as materialized (
+    select t.slug, r.id, row_number() over (partition by t.slug order by r.id desc) as place
+    from unnest(${toTextArray(taskSlugs)}::text[]) as t (slug) cross join lateral (
+      select r.id from (
+        select id, execution_id from test_run
+        where project_id = ${projectId} and ${indexedTask(sql)} = t.slug and completed_at is not null and not outage
+          and ${isTrustedBuild(sql, sql`test_run`)}
+        order by completed_at desc, id desc limit ${ENDED_SEARCHED}) r
+      cross join lateral (
+        select from execution e
+        where e.project_id = ${projectId} and e.id = r.execution_id and e.build_id is null
+          and ${isOnDefault(sql, sql`e`, sql`(select default_branch from project where id = ${projectId})`)} offset 0) e
+      order by r.id desc limit ${ENDED_RUNS + counted}::int) r
+  )
   select distinct c.number, c.suite, c.name, c.file
-  from bug_report b
-  join bug_case k on k.project_id = b.project_id and k.bug_report_id = b.id
+  from run r cross join lateral (
+    select test_case from failure where project_id = ${projectId} and run_id = r.id offset 0) f
   cross join lateral (
-    select number, suite, name, file, task_slug from test_case
-    where project_id = ${projectId} and number = k.test_case and task_slug = any(${toTextArray(taskSlugs)}::text[]) offset 0) c
+    select from case_health where project_id = ${projectId} and test_case = f.test_case and last_passed_at is null offset 0) h
   cross join lateral (
-    select last_run_id from case_health
-    where project_id = ${projectId} and test_case = c.number and last_passed_at is null offset 0) h
-  cross join lateral (
-    select count(*) as count from (
-      select from test_run r join execution e on e.project_id = r.project_id and e.id = r.execution_id
-      where r.project_id = ${projectId} and r.task_slug = c.task_slug and r.id > h.last_run_id and r.completed_at is not null
-        and not r.outage and ${isTrustedBuild(sql, sql`r`)} and e.build_id is null
-        and ${isOnDefault(sql, sql`e`, sql`(select default_branch from project where id = ${projectId})`)}
-      limit ${ENDED_RUNS}::int) run) later
-  where b.project_id = ${projectId} and ${isLiveBug(sql, sql`b`)} and later.count = ${ENDED_RUNS}::int`;
+    select number, suite, name, file from test_case where project_id = ${projectId} and number = f.test_case offset 0) c
+  where r.place > ${ENDED_RUNS}::int
+    and not exists (
+      select from run later cross join lateral (
+        select from failure where project_id = ${projectId} and run_id = later.id and test_case = f.test_case offset 0) again
+      where later.slug = r.slug and later.place <= ${ENDED_RUNS}::int)
+    and exists (
+      select from (select bug_report_id from bug_case where project_id = ${projectId} and test_case = f.test_case offset 0) k
+      cross join lateral (
+        select from bug_report b where project_id = ${projectId} and id = k.bug_report_id and ${isLiveBug(sql, sql`b`)} offset 0) b)`;
 
 /** Live bugs that Assay has opened for some of these test cases, all of whose cases are removed. */
 export const selectBugsOfRemoved = (sql: Sql, projectId: string, numbers: readonly number[]) => sql<

@@ -90,7 +90,7 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly PendingRun[]
     const tasks = [...new Set(onDefault.map(({ taskSlug }) => taskSlug))];
     const removed = await markRemoved(sql, projectId, tasks, ids);
     if (removed.length > 0) await resolveRemoved(sql, projectId, removed);
-    const ended = (await selectVanished(sql, projectId, tasks)).filter(isOutsideOfTests);
+    const ended = (await selectVanished(sql, projectId, tasks, onDefault.length)).filter(isOutsideOfTests);
     if (ended.length > 0)
       await resolveBugsOf(
         sql,
