@@ -126,7 +126,7 @@ export type TestServerOptions = {
   /** How people sign in; default: with passwords. Gets the address that browsers find the server at. */
   signIn?: (publicUrl: string) => AppOptions["signIn"];
   clock?: () => Date;
-  /** What `/readyz` says; default: ready. */
+  /** The answer of `/readyz`. Default: ready. */
   isReady?: () => Promise<boolean>;
   metricsToken?: string;
   /** Default: the address that it listens on. */

@@ -9,7 +9,7 @@ import { BACKUP_LOCK, MIGRATION_LOCK } from "./locks.ts";
  * only transactions that others wait for are ended.
  */
 
-export type AbandonedOptions = {
+type AbandonedOptions = {
   sql: () => Sql;
   /** How long a transaction that others wait for may have no statement. Default 5,000. */
   patienceMs?: number;
@@ -17,7 +17,7 @@ export type AbandonedOptions = {
 
 /** Longer than a server computes on large reports, and so short that an upload which waits takes less than 10 s. */
 const PATIENCE_MS = 5_000;
-/** What the ended ones held may go to one that began to wait a moment before: for so long they are given less time. */
+/** The locks of an ended transaction may go to another one of the same frozen server: for this time after an end, patience is shorter. */
 const ALERT_MS = 30_000;
 const ALERT_PATIENCE_MS = 1_500;
 

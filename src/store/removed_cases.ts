@@ -2,7 +2,7 @@
 
 import type { PlacedCase } from "../rules/identity.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
-import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { isBroken, isFlaky, isRemoved } from "./health.ts";
 import { blockOfCase } from "./packing.ts";
 import { indexedTask } from "./task_runs.ts";
@@ -15,6 +15,24 @@ const MISSED_DAYS = 14;
 const MISSED_RUNS_AT_LEAST = 5;
 /** Maximum number of runs of a task that are searched for those of the default branch. */
 const MAX_RUNS_SEARCHED = 300;
+
+/** A statement: the newest runs of a task on the default branch, newest first, among the last `searched` runs of the task. */
+const mainRuns = (
+  sql: Sql,
+  projectId: string,
+  taskSlug: Fragment,
+  { searched, limit }: { searched: number; limit: number },
+) => sql`
+  select r.id, r.completed_at from (
+    select id, execution_id, completed_at from test_run
+    where project_id = ${projectId} and ${indexedTask(sql)} = ${taskSlug} and completed_at is not null and not outage
+      and ${isTrustedBuild(sql, sql`test_run`)}
+    order by completed_at desc, id desc limit ${searched}::int) r
+  cross join lateral (
+    select from execution e
+    where e.project_id = ${projectId} and e.id = r.execution_id and e.build_id is null
+      and ${isOnDefault(sql, sql`e`, sql`(select default_branch from project where id = ${projectId})`)} offset 0) e
+  order by r.id desc limit ${limit}::int`;
 
 /**
  * Marks the flaky and broken test cases of these tasks that are removed, and returns their numbers. A case that only other branches had is
@@ -41,16 +59,7 @@ export async function markRemoved(
       from (select distinct task_slug as slug from candidate) t
       cross join lateral (
         select r.id, r.completed_at, row_number() over (order by r.id desc) as place, max(r.completed_at) over () as newest
-        from (
-          select id, execution_id, completed_at from test_run
-          where project_id = ${projectId} and ${indexedTask(sql)} = t.slug and completed_at is not null and not outage
-            and ${isTrustedBuild(sql, sql`test_run`)}
-          order by completed_at desc, id desc limit ${MAX_RUNS_SEARCHED}) r
-        where exists (
-          select from execution e join project p on p.id = ${projectId}
-          where e.project_id = ${projectId} and e.id = r.execution_id and e.build_id is null
-            and ${isOnDefault(sql, sql`e`, sql`p.default_branch`)})
-        order by r.id desc limit ${MISSED_RUNS}) r
+        from (${mainRuns(sql, projectId, sql`t.slug`, { searched: MAX_RUNS_SEARCHED, limit: MISSED_RUNS })}) r) r
       where r.place <= ${MISSED_RUNS_AT_LEAST} or r.completed_at >= r.newest - ${MISSED_DAYS}::int * interval '1 day'
       group by t.slug having count(*) >= ${MISSED_RUNS_AT_LEAST}
     )
@@ -81,16 +90,8 @@ export const selectVanished = (sql: Sql, projectId: string, taskSlugs: readonly 
   with run as materialized (
     select t.slug, r.id, row_number() over (partition by t.slug order by r.id desc) as place
     from unnest(${toTextArray(taskSlugs)}::text[]) as t (slug) cross join lateral (
-      select r.id from (
-        select id, execution_id from test_run
-        where project_id = ${projectId} and ${indexedTask(sql)} = t.slug and completed_at is not null and not outage
-          and ${isTrustedBuild(sql, sql`test_run`)}
-        order by completed_at desc, id desc limit ${ENDED_SEARCHED}) r
-      cross join lateral (
-        select from execution e
-        where e.project_id = ${projectId} and e.id = r.execution_id and e.build_id is null
-          and ${isOnDefault(sql, sql`e`, sql`(select default_branch from project where id = ${projectId})`)} offset 0) e
-      order by r.id desc limit ${ENDED_RUNS + counted}::int) r
+      ${mainRuns(sql, projectId, sql`t.slug`, { searched: ENDED_SEARCHED, limit: ENDED_RUNS + counted })}) r
+    where exists (select from bug_report b where b.project_id = ${projectId} and ${isLiveBug(sql, sql`b`)})
   )
   select distinct c.number, c.suite, c.name, c.file
   from run r cross join lateral (

@@ -32,7 +32,7 @@ const FAILURE: Case = { name: "a", message: "Error: no route to the shop" };
 const PASS: Case[] = [{ name: "a" }];
 /** The bug report of the failure, opened. */
 const open = async (query = ""): Promise<string> => (await upload([FAILURE], query)).bugReports[0].id;
-/** Every failure is either the change's or explained. */
+/** The largest gate share: a failure whose best explanation is not the change is never unclear. */
 const hasNoUnclear = () => own.patch("", { gateShare: 0.5 });
 const numberOf = ({ number }: { number: number }) => number;
 

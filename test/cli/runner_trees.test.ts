@@ -1,4 +1,4 @@
-/** What a task of `assay runner` finds in its working directory: the commit of its execution, and nothing of earlier tasks. */
+/** A task of `assay runner` finds the commit of its execution in its working directory, and nothing of earlier tasks. */
 
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";

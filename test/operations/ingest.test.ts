@@ -42,8 +42,8 @@ async function take(project: string, given: readonly GivenReport[]): Promise<Tak
 }
 
 /**
- * Those that begin a build of their own, and the others: what these end is compared with what comes after it. Of the task that
- * fails only one report of a branch is together with others, which would be evidence for each other.
+ * Returns the reports that begin a build of their own, which may share a transaction, and the others. The first ones have only one report of
+ * a branch of the task that fails, because two of them would be evidence for each other.
  */
 function splitByBuild(given: readonly GivenReport[], known: Set<unknown>): [GivenReport[], GivenReport[]] {
   const branches = new Set<unknown>();

@@ -234,7 +234,7 @@ describe("a work tree", () => {
       ["deleted files", "rm .gitignore"],
       ["files instead of folders, and folders instead of files", "rm .gitignore; mkdir .gitignore; touch .gitignore/x"],
     ])("%s", async (_, script) => {
-      // What the preparation wrote stays as it is: a copy of the same text would be another file.
+      // The task finds the file that the preparation wrote: a copy of the same text would be another file.
       const { again, two } = await after(
         script.replaceAll("; echo patched > file", "").replace("git checkout -q file; ", ""),
       );

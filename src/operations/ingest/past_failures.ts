@@ -53,9 +53,9 @@ export function weighPast(past: readonly PlacedFailure[], context: PastContext) 
   const { open, closed } = toEpisodes(rows, new Set(onLine), context);
   const ofBranches = past.filter((one) => !isOfLine(one) && !streak.has(one));
   const broughtBy = closed.map(([first]) => ofBranches.filter((one) => mayHaveBrought(one, first!)));
-  const brought = new Set(broughtBy.flatMap((some) => some.map(placeOf)));
+  const brought = new Set(broughtBy.flatMap((some) => some.map(branchKey)));
   const isRetried = (some: readonly PlacedFailure[]) => some.some((one) => one.isRetried);
-  const places = [...Map.groupBy(elsewhere, placeOf)].flatMap(([place, some]) => (brought.has(place) ? [] : [some]));
+  const places = [...Map.groupBy(elsewhere, branchKey)].flatMap(([place, some]) => (brought.has(place) ? [] : [some]));
   const changed = places.filter((some) => !isRetried(some)).concat(open ? [open] : []);
   const same = changed.filter((some) => some.some((one) => one.cause === cause)).length;
   // An episode that a merged pull request has caused began in that pull request, so its failures there add to the length.
@@ -76,7 +76,7 @@ export function weighPast(past: readonly PlacedFailure[], context: PastContext) 
   };
 }
 
-const placeOf = ({ pullRequest, branch }: PastRun) => `${pullRequest} ${branch}`;
+const branchKey = ({ pullRequest, branch }: PastRun) => `${pullRequest} ${branch}`;
 
 /** Maximum time from the failure of a branch to the failure on the line that its merge may have caused. */
 const MERGED_WITHIN_MS = 5 * 86_400_000;

@@ -24,7 +24,7 @@ export type QueuedUpload = Omit<IncomingReport, "numbers"> & {
   answer: AnswerOptions;
 };
 
-export type FinishedUpload = {
+type FinishedUpload = {
   taken: TakenReport;
   answer: StoredAnswer;
   /** Attachment contents that are no longer referenced and may be deleted. */

@@ -4,7 +4,7 @@ import type { Sightings } from "../../rules/odds_facts.ts";
 import { type Incident, type OtherRun, type Sighting, SPREAD } from "../../store/judged_runs.ts";
 
 /** The sightings and incidents that were read for all judged runs. */
-export type SightingFacts = {
+type SightingFacts = {
   /** Sightings by run id. */
   sightings: ReadonlyMap<string, readonly Sighting[]>;
   /** Incidents in the executions of the judged runs. */

@@ -133,7 +133,7 @@ async function toBody(
   return ["", form];
 }
 
-/** What is there after a request whose answer does not show it. */
+/** Returns the state after a request whose answer does not show it. */
 const EFFECTS: Record<string, (ids: Ids, text: string) => Promise<void>> = {
   "PUT /projects/{projectId}/owners": async (_, content) =>
     expect(await own.get("/owners")).toMatchObject({ content, syntax: "github", warnings: [] }),

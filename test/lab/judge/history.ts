@@ -160,7 +160,7 @@ export function createHistory(c: Constants = CONSTANTS) {
     return count;
   }
 
-  /** What failed again and again in a pull request, shortly before this failure of a line in the same words, may have come to it with it. */
+  /** Returns the repeated failures of pull requests that a merge may have brought to this failure of a line: shortly before it, with its cause. */
   const carriersOf = ({ build, failure }: PastFailure): PastFailure[] =>
     (failuresOf.get(failure.test) ?? []).filter(
       (one) =>
