@@ -47,8 +47,6 @@ export async function runLease(held: RunningLease, shared: LeaseRun): Promise<bo
     : { refused: "the lease belongs to another runner" };
   if ("result" in delivered && delivered.result !== "given to another runner") await attach(held, end, shared);
   release();
-  // The slot is occupied until now: the next task may write the same report, and an undelivered report could be lost.
-  held.isRunning = false;
   const failure = "message" in end ? { failure: held.mask.text(end.message) } : {};
   log.info("Task ended", { ...names, seconds, ...failure, ...delivered });
   return "result" in delivered && delivered.result === "passed";
@@ -90,6 +88,7 @@ async function runCommands(held: RunningLease, shared: LeaseRun): Promise<{ end:
     checkout,
     onTree: (give) => void (release = give),
     stop: stop.signal,
+    locks: held.occupied.descriptors,
   });
   return { end, release };
 }
