@@ -6,7 +6,7 @@ import type { TaskConfig } from "./config.ts";
 import { keepAsking, type ServerConnection } from "./line.ts";
 import type { Mask } from "../secrets/mask.ts";
 import type { RunnerRequest, TaskLogPart, Server, ServerAnswer } from "./protocol.ts";
-import type { TaskOutcome } from "./task.ts";
+import type { TaskOutcome } from "./task_outcome.ts";
 import { listPaths } from "./report_files.ts";
 import { findRepositoryRoot } from "./repository_root.ts";
 import { type ReportBody, readReportBody } from "./upload.ts";

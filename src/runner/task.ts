@@ -12,14 +12,15 @@ import { environmentOf, LEASE_VARIABLE } from "./environment.ts";
 import { type AskFiles, QUEUE_VARIABLE, serveFileQueue } from "./file_queue.ts";
 import { collectOutput, createFetchRetry, type FetchRetries, type GitRun } from "./git_fetch.ts";
 import { startGuard } from "./processes.ts";
-import { type FreeSpace, troubleOf } from "./machine_trouble.ts";
-import { listLeaseRange, type ListingOutcome } from "./list_range.ts";
+import type { FreeSpace } from "./machine_trouble.ts";
+import { listLeaseRange } from "./list_range.ts";
 import type { Mask } from "../secrets/mask.ts";
 import type { RunnerLease } from "./protocol.ts";
-import { absentReports, listPaths, type ReportFiles, watchReports } from "./report_files.ts";
+import { watchReports } from "./report_files.ts";
 import { commandOf } from "./task_command.ts";
-import { type Ending, RUNNER_STOPPED, type TaskLimits, watchTask } from "./task_limits.ts";
+import { type TaskLimits, watchTask } from "./task_limits.ts";
 import { toLogNote } from "./task_log.ts";
+import { type TaskOutcome, toOutcome, toStop } from "./task_outcome.ts";
 import { mismatchOf, readBranchHead, readHead, type SettleCommit } from "./tested_commit.ts";
 
 /** Names the file with the plan of the shard, for `assay split`. */
@@ -65,36 +66,6 @@ export type TaskOptions = {
   /** How often a failed fetch of the repository is tried again. */
   fetchRetries?: FetchRetries;
 };
-
-/** Files that a task has left for the run as a whole, by absolute path. */
-type Artifacts = { directory: string; paths: string[] };
-
-/** How a task ended, its processes being gone. */
-export type TaskOutcome =
-  | Extract<ListingOutcome, { kind: "commits" }>
-  | {
-      kind: "report";
-      paths: string[];
-      /** Where the task ran. */
-      directory: string;
-      /** Absent: the command did not end by itself. */
-      exitCode?: number;
-      /** Why it did not. */
-      problem?: string;
-      artifacts?: Artifacts;
-    }
-  | {
-      kind: "failure";
-      message: string;
-      exitCode?: number;
-      artifacts?: Artifacts;
-      /** The commit cannot be checked out or built. */
-      reason?: "no_build";
-      /** The command has succeeded without a report, which is right if the split gave the shard no files. */
-      mayHaveNoFiles?: true;
-    }
-  /** The machine could not run the task, which says nothing about its tests. */
-  | { kind: "infrastructure"; message: string; exitCode?: number };
 
 /** Never rejects. */
 export async function runTask(options: TaskOptions): Promise<TaskOutcome> {
@@ -255,50 +226,6 @@ async function runAll(
     ...{ exitCode, ending, signal: endedBy(), reports: look() },
     artifacts: paths.length > 0 ? { artifacts: { directory: place.directory, paths } } : {},
   });
-}
-
-/** A task that the runner's stop has ended says nothing about its tests: another runner gets it. */
-const toStop = ({ message }: Ending): TaskOutcome => ({
-  kind: message === RUNNER_STOPPED ? "infrastructure" : "failure",
-  message,
-});
-
-type EndedTask = {
-  exitCode: number;
-  ending: Ending | undefined;
-  /** The signal that has ended the command. */
-  signal: string | undefined;
-  reports: ReportFiles;
-  artifacts: { artifacts?: Artifacts };
-};
-
-/** How the task ends when its command has ended. */
-function toOutcome(
-  { lease, config, freeSpace }: TaskOptions,
-  { exitCode, ending, signal, reports: { fresh, stale }, artifacts }: EndedTask,
-): TaskOutcome {
-  const directory = config.workingDirectory;
-  if (ending?.isStop) return { ...toStop(ending), ...artifacts };
-  const trouble = ending || exitCode === 0 ? null : troubleOf({ config, freeSpace }, exitCode, fresh.length > 0);
-  const ownCode = signal === undefined ? { exitCode } : {};
-  if (trouble !== null) return { kind: "infrastructure", message: trouble, ...ownCode };
-  const interruption = ending?.message ?? (signal === undefined ? undefined : `The command was ended by ${signal}`);
-  if (fresh.length > 0) {
-    const absent = exitCode === 0 ? absentReports(config.report, directory, fresh) : [];
-    const problem = interruption ?? (absent.length > 0 ? `No report: ${listPaths(absent, directory)}` : undefined);
-    // The results up to an interruption count, and what is missing makes the task fail.
-    const end = problem === undefined ? { exitCode } : { problem };
-    return { kind: "report", paths: fresh, directory, ...end, ...artifacts };
-  }
-  const why =
-    stale.length > 0
-      ? `the report is older than the task: ${listPaths(stale, directory)}`
-      : `no report: ${listPaths(config.report, directory)}`;
-  if (interruption !== undefined)
-    return { kind: "failure", message: ending ? ending.message : `${interruption}, ${why}`, ...artifacts };
-  const message = `The command ended with ${exitCode}, ${why}`;
-  const mayHaveNoFiles = exitCode === 0 && lease.shard ? { mayHaveNoFiles: true as const } : {};
-  return { kind: "failure", message, exitCode, ...mayHaveNoFiles, ...artifacts };
 }
 
 /** Returns the commit that is checked out where the task runs; null: none, or it does not matter. */
