@@ -223,6 +223,17 @@ create function is_same_commit(a text, b text) returns boolean language sql immu
       and a ~ '^[0-9a-fA-F]{7,64}$' and b ~ '^[0-9a-fA-F]{7,64}$'
 $$;
 
+-- Who made a commit and why, as uploads state it. Executions name it by its hash, or the beginning of it.
+create table commit (
+  project_id uuid not null references stored_project (id) on delete cascade,
+  hash text collate "C" not null, -- in full, in lower case
+  parent text collate "C", -- the first one; null: there is none, or the clone does not have it
+  author text not null, subject text not null, committed_at timestamptz(0) not null,
+  seen_at timestamptz(3) not null default now(),
+  primary key (project_id, hash)
+);
+create index commit_by_age on commit (seen_at);
+
 -- One sequence for all projects, because an upload must not wait for another one. The numbers of a project ascend with gaps.
 create sequence execution_number;
 
