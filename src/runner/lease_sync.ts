@@ -67,7 +67,7 @@ export function createLeaseSync(options: LeaseSyncOptions): LeaseSyncer {
     const shortSeconds = Math.ceil(line.shortMs() / 1000);
     const isUrgent = held.isFlushing() || (lifecycle.isStopping() && leases.length === 0);
     const { slugs: startable, isElsewhere } = held.startable();
-    if (isElsewhere && !hasNeighbour) log.info("Another runner works in this folder: tasks wait until it has ended");
+    if (isElsewhere && !hasNeighbour) log.info("Another runner works in this folder: its task is awaited");
     hasNeighbour = isElsewhere;
     const waitSeconds = leases.length > 0 ? nextSeconds : isElsewhere ? NEIGHBOUR_WAIT_SECONDS : IDLE_WAIT_SECONDS;
     // Each task can start once: a second time it would be blocked by itself.
