@@ -1,7 +1,7 @@
 /** Locks folders, so that two runner processes never use one at the same time: the kernel releases the locks of a process that ends. */
 
 import { dlopen } from "bun:ffi";
-import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** The maximum number of processes that use one repository in one folder. */
@@ -56,20 +56,7 @@ export type Occupied = { descriptors: number[]; release(): void };
 export function createFolderLocks(): (folders: readonly string[]) => Occupied | undefined {
   const held = new Map<string, { descriptor: number; users: number }>();
 
-  function take(id: string, folder: string): boolean {
-    const known = held.get(id);
-    if (known) {
-      known.users++;
-      return true;
-    }
-    const descriptor = openSync(folder, "r");
-    const isLocked = lock(descriptor);
-    if (isLocked) held.set(id, { descriptor, users: 1 });
-    else closeSync(descriptor);
-    return isLocked;
-  }
-
-  function release(ids: readonly string[]): void {
+  function release(ids: Iterable<string>): void {
     for (const id of ids) {
       const one = held.get(id)!;
       if (--one.users > 0) continue;
@@ -81,24 +68,28 @@ export function createFolderLocks(): (folders: readonly string[]) => Occupied | 
   }
 
   return (folders) => {
-    const ids: string[] = [];
+    const ids = new Set<string>();
     for (const folder of folders) {
-      const stats = statSync(folder, { throwIfNoEntry: false });
-      const id = `${stats?.dev} ${stats?.ino}`;
-      // The task says why it cannot run in a folder that is missing or closed.
-      if (!stats?.isDirectory() || !canRead(folder) || ids.includes(id)) continue;
-      if (!take(id, folder)) return void release(ids);
-      ids.push(id);
+      const descriptor = openFolder(folder);
+      if (descriptor === undefined) continue;
+      const { dev, ino } = fstatSync(descriptor);
+      const id = `${dev} ${ino}`;
+      if (held.has(id) || !lock(descriptor)) closeSync(descriptor);
+      else held.set(id, { descriptor, users: 0 });
+      const one = held.get(id);
+      if (!one) return void release(ids);
+      if (!ids.has(id)) one.users++;
+      ids.add(id);
     }
-    return { descriptors: ids.map((id) => held.get(id)!.descriptor), release: () => release(ids) };
+    return { descriptors: [...ids].map((id) => held.get(id)!.descriptor), release: () => release(ids) };
   };
 }
 
-function canRead(folder: string): boolean {
+/** undefined: it is missing or closed to us, and a task in it says so. */
+function openFolder(path: string): number | undefined {
   try {
-    accessSync(folder, constants.R_OK);
-    return true;
+    return openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
   } catch {
-    return false;
+    return undefined;
   }
 }

@@ -90,17 +90,11 @@ export function createHeldLeases(
     startable() {
       const slot = freeSlot();
       const beside = [...tasks].filter(([, config]) => isBeside(reachesIn(inSlot(config, slot))));
-      const isFree = new Map<string, boolean>();
-      const slugs = beside.filter(([, config]) =>
-        foldersOf(inSlot(config, slot)).every((folder) => {
-          if (!isFree.has(folder)) {
-            const occupied = occupy([folder]);
-            occupied?.release();
-            isFree.set(folder, occupied !== undefined);
-          }
-          return isFree.get(folder)!;
-        }),
-      );
+      const slugs = beside.filter(([, config]) => {
+        const occupied = occupy(foldersOf(inSlot(config, slot)));
+        occupied?.release();
+        return occupied !== undefined;
+      });
       return { slugs: slugs.map(([slug]) => slug), isElsewhere: slugs.length < beside.length };
     },
     isFlushing: () => all().some(({ flush, log }) => flush && log.unsentBytes() > 0),

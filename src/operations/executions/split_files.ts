@@ -17,7 +17,7 @@ const MAX_NAMED = 5;
 /** A sentence for people; `isPartial`: the run lacks results. */
 export type SplitNote = { text: string; isPartial: boolean };
 
-/** `own` are the files of a shard, and `all` those of the task that exist, as far as they are known. */
+/** `own` are the files of a shard, and `all` those of the task; of a queue only its own are known. */
 type SplitFiles = { own: readonly string[]; all: readonly string[]; unrun?: string | undefined };
 
 type ShardReport = {
@@ -58,7 +58,7 @@ export async function readSplit(
   return text === undefined ? undefined : { text, isPartial: true };
 }
 
-/** undefined: no job has asked for files, or none has been named. */
+/** undefined: no job has named its files. */
 async function findSplit(sql: Tx, key: PlanKey, shard: Shard, hasAllOthers: boolean): Promise<SplitFiles | undefined> {
   const index = shard.index || 1;
   const queue = await lockFileQueue(sql, key, shard.of);
@@ -75,9 +75,9 @@ async function findSplit(sql: Tx, key: PlanKey, shard: Shard, hasAllOthers: bool
     return { own, all: own, unrun };
   }
   const plan = await selectPlan(sql, key, shard.of);
-  if (!plan || (plan.given ?? plan.files).length === 0) return undefined;
+  // Without names nobody knows which files exist, and the tool may split tests by itself.
+  if (!plan?.given?.length) return undefined;
   const shardOf = new Map(plan.files.map(({ file, shard }) => [file, shard]));
-  if (plan.given === null) return { own: [...shardOf.keys()].filter((file) => shardOf.get(file) === index), all: [] };
   const match = createFileMatch([...shardOf.keys()]);
   const own = plan.given.filter((name) => {
     const known = match(name);
@@ -96,7 +96,7 @@ async function tellSkipped(
   { own, all }: SplitFiles,
   { report, run }: Pick<ShardReport, "report" | "run">,
 ): Promise<string | undefined> {
-  if (own.length === 0 || all.length === 0) return undefined;
+  if (own.length === 0) return undefined;
   const stored = run ? await selectFilesOfRun(sql, key.projectId, run.id) : [];
   const fresh = report.cases.flatMap((one) => unitOf(one) ?? []);
   const matchReported = createFileMatch([...new Set([...stored, ...fresh])]);
