@@ -3,9 +3,9 @@
 import { executionName } from "../../../wording/execution_name.ts";
 import { type Html, safeUrl } from "../../../http/html.ts";
 import type { BugReportDetail } from "../../../schema/bug_reports.ts";
-import type { ExecutionName } from "../../../store/execution_list.ts";
+import type { DescribedExecution } from "../../../store/execution_list.ts";
 import { Tag } from "../../components/status.tsx";
-import { Ago, Commit } from "../../components/text.tsx";
+import { Ago, Commit, CommitText } from "../../components/text.tsx";
 import { executionPath } from "../../site/paths.ts";
 
 const fact = (name: string, value: Html | string | null): Html | null =>
@@ -19,7 +19,7 @@ const fact = (name: string, value: Html | string | null): Html | null =>
 export function factsOf(
   projectId: string,
   bug: BugReportDetail,
-  { builds }: { builds: ReadonlyMap<string, ExecutionName> },
+  { builds }: { builds: ReadonlyMap<string, DescribedExecution> },
   now: Date,
 ): Html {
   const external = safeUrl(bug.externalUrl);
@@ -29,7 +29,8 @@ export function factsOf(
         <Ago at={when} now={now} />
         {execution === null ? null : builds.has(execution) ? (
           <>
-            , <a href={executionPath(projectId, execution)}>in {executionName(builds.get(execution)!)}</a>
+            , <a href={executionPath(projectId, execution)}>in {executionName(builds.get(execution)!)}</a>{" "}
+            <CommitText of={builds.get(execution)!} />
           </>
         ) : (
           ", in an execution that has been deleted"
