@@ -16,6 +16,14 @@ const fact = (name: string, value: Html | string | null): Html | null =>
     </>
   );
 
+const commitOf = (build: DescribedExecution): Html | null =>
+  build.commit === null ? null : (
+    <>
+      {" "}
+      <Commit hash={build.commit} /> <CommitText of={build} />
+    </>
+  );
+
 export function factsOf(
   projectId: string,
   bug: BugReportDetail,
@@ -29,8 +37,8 @@ export function factsOf(
         <Ago at={when} now={now} />
         {execution === null ? null : builds.has(execution) ? (
           <>
-            , <a href={executionPath(projectId, execution)}>in {executionName(builds.get(execution)!)}</a>{" "}
-            <CommitText of={builds.get(execution)!} />
+            , <a href={executionPath(projectId, execution)}>in {executionName(builds.get(execution)!)}</a>
+            {commitOf(builds.get(execution)!)}
           </>
         ) : (
           ", in an execution that has been deleted"
@@ -46,13 +54,7 @@ export function factsOf(
         bug.lastSeenAt === null ? null : (
           <>
             {at(bug.lastSeenAt, bug.lastExecutionId)}
-            {bug.branch === null ? null : (
-              <>
-                {" "}
-                on <code>{bug.branch}</code>
-              </>
-            )}
-            {bug.commit === null ? null : [" ", <Commit hash={bug.commit} />]}
+            {builds.has(bug.lastExecutionId ?? "") || bug.commit === null ? null : [" ", <Commit hash={bug.commit} />]}
           </>
         ),
       )}

@@ -189,7 +189,9 @@ export function history({ rows, names, slowerOf }: TestHistory, now: Date): Html
                     <Commit hash={row.commit} />
                   </span>,
                   " ",
-                  names.has(row.executionId) ? <CommitText of={names.get(row.executionId)!} /> : null,
+                  <span class="wide">
+                    {names.has(row.executionId) ? <CommitText of={names.get(row.executionId)!} /> : null}
+                  </span>,
                 ]}
             {row.outage ? [" ", <Tag>outage</Tag>] : null}
             {row.attempt > 1 ? [" ", <Tag>{`attempt ${row.attempt}`}</Tag>] : null}
