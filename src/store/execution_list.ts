@@ -178,16 +178,20 @@ export const selectExecution = async (
 /** The fields that identify an execution to people. */
 export type ExecutionName = Pick<TimedExecutionRow, "id" | "key" | "number" | "branch" | "commit" | "createdAt">;
 
+/** With the words for the commit. */
+export type DescribedExecution = ExecutionName & CommitWords;
+
 /** Returns names by id, without deleted executions. */
 export const selectExecutionNames = async (
   sql: Sql,
   projectId: string,
   ids: readonly (string | null)[],
-): Promise<Map<string, ExecutionName>> => {
+): Promise<Map<string, DescribedExecution>> => {
   const wanted = [...new Set(ids.filter((id) => id !== null))];
   if (wanted.length === 0) return new Map();
-  const rows = await sql<ExecutionName[]>`
-    select id, key, number, branch, commit, created_at as "createdAt" from execution
+  const rows = await sql<DescribedExecution[]>`
+    select id, key, number, branch, commit, created_at as "createdAt", k."commitAuthor", k."commitSubject"
+    from execution cross join ${wordsOfCommit(sql, projectId, sql`execution.commit`)} k
     where project_id = ${projectId} and id = any(${toTextArray(wanted)}::uuid[])`;
   return new Map(rows.map((row) => [row.id, row]));
 };

@@ -69,6 +69,7 @@ test("a test that broke between two builds names the commits between them with t
   expect([before.commit, before.commitSubject, before.commitAuthor]).toEqual([good, "Sort the list", "Bob"]);
   for (const path of ["", "/executions", `/executions/${build.id}`])
     expect((await look("viewer", `${project.path}${path}`)).words).toContain("Rename a field by Ada Lovelace");
+  expect((await look("viewer", project.path)).words).toContain("2 commits by Ada Lovelace, Eve");
   await settle();
   expect(receiver.requests).toHaveLength(1);
   expect(receiver.requests[0]!.body.data.execution).toMatchObject({ commit: second, commitAuthor: "Ada Lovelace" });

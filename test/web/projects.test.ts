@@ -30,7 +30,7 @@ describe("a project with builds", () => {
       const { words } = await look("viewer", path);
       expect(words).toMatch(/main (?:has been )?green for 1 day/);
     }
-    expect((await look("viewer", base)).words).toContain("#3 1a2b3c4 2 passed");
+    expect((await look("viewer", base)).words).toContain("#3 2 passed in 300 ms 1a2b3c4");
     expect((await look("viewer", "/")).words).toMatch(/^● The project is green .* #3 5 hours ago$/);
   });
 

@@ -46,9 +46,13 @@ export function summaryOf(projectId: string, { state, last, tally }: ProjectStan
   return [
     last ? (
       <span>
-        newest <a href={executionPath(projectId, last.id)}>{executionName(last)}</a>{" "}
-        {last.commit === null ? null : <Commit hash={last.commit} />} <CommitText of={last} /> {outcomeText(last)}
+        newest <a href={executionPath(projectId, last.id)}>{executionName(last)}</a> {outcomeText(last)}
         {last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : ""}
+      </span>
+    ) : null,
+    last && last.commit !== null ? (
+      <span>
+        <Commit hash={last.commit} /> <CommitText of={last} />
       </span>
     ) : null,
     missingTasks(state),

@@ -3,9 +3,9 @@
 import { executionName } from "../../../wording/execution_name.ts";
 import { type Html, safeUrl } from "../../../http/html.ts";
 import type { BugReportDetail } from "../../../schema/bug_reports.ts";
-import type { ExecutionName } from "../../../store/execution_list.ts";
+import type { DescribedExecution } from "../../../store/execution_list.ts";
 import { Tag } from "../../components/status.tsx";
-import { Ago, Commit } from "../../components/text.tsx";
+import { Ago, Commit, CommitText } from "../../components/text.tsx";
 import { executionPath } from "../../site/paths.ts";
 
 const fact = (name: string, value: Html | string | null): Html | null =>
@@ -16,10 +16,18 @@ const fact = (name: string, value: Html | string | null): Html | null =>
     </>
   );
 
+const commitOf = (build: DescribedExecution): Html | null =>
+  build.commit === null ? null : (
+    <>
+      {" "}
+      <Commit hash={build.commit} /> <CommitText of={build} />
+    </>
+  );
+
 export function factsOf(
   projectId: string,
   bug: BugReportDetail,
-  { builds }: { builds: ReadonlyMap<string, ExecutionName> },
+  { builds }: { builds: ReadonlyMap<string, DescribedExecution> },
   now: Date,
 ): Html {
   const external = safeUrl(bug.externalUrl);
@@ -30,6 +38,7 @@ export function factsOf(
         {execution === null ? null : builds.has(execution) ? (
           <>
             , <a href={executionPath(projectId, execution)}>in {executionName(builds.get(execution)!)}</a>
+            {commitOf(builds.get(execution)!)}
           </>
         ) : (
           ", in an execution that has been deleted"
@@ -45,13 +54,7 @@ export function factsOf(
         bug.lastSeenAt === null ? null : (
           <>
             {at(bug.lastSeenAt, bug.lastExecutionId)}
-            {bug.branch === null ? null : (
-              <>
-                {" "}
-                on <code>{bug.branch}</code>
-              </>
-            )}
-            {bug.commit === null ? null : [" ", <Commit hash={bug.commit} />]}
+            {builds.has(bug.lastExecutionId ?? "") || bug.commit === null ? null : [" ", <Commit hash={bug.commit} />]}
           </>
         ),
       )}

@@ -4,6 +4,7 @@ import { firstIdAt } from "../../../database/time_bounds.ts";
 import { getBranchDays } from "../../../operations/health/branch_days.ts";
 import { isGreen } from "../../../rules/branch_state.ts";
 import { selectBrokenTests } from "../../../store/broken_tests.ts";
+import { selectCommitsBetween } from "../../../store/commits.ts";
 import { selectRegressedBugs } from "../../../store/bug_reports.ts";
 import { selectForgivenDays } from "../../../store/gate.ts";
 import { selectSummaries } from "../../../store/execution_list.ts";
@@ -19,7 +20,7 @@ import { selectTestCases } from "../../../store/test_cases.ts";
 import { TREND_DAYS, TREND_EXECUTIONS } from "../../components/trends.tsx";
 import { MAX_ROWS_PER_KIND } from "./attention.tsx";
 import { GRID_TESTS } from "./grid.tsx";
-import { MAX_BROKEN_TESTS, MAX_RED_TASKS } from "./why_red.tsx";
+import { MAX_BROKEN_TESTS, MAX_RED_TASKS, rangeOf } from "./why_red.tsx";
 import type { ProjectContext } from "../../site/page.ts";
 
 const DAY_MS = 86_400_000;
@@ -58,6 +59,13 @@ export async function loadOverview({ sql, begin, project, now }: ProjectContext)
   const allRed = state.tasks.filter((task) => !isGreen(task));
   const redTasks = allRed.slice(0, MAX_RED_TASKS);
   const broken = await selectBrokenTests(sql, id, redTasks, MAX_BROKEN_TESTS);
+  const ranges = new Set(broken.flatMap((test) => rangeOf(test) ?? []).slice(0, MAX_BROKEN_TESTS));
+  const changes = await Promise.all(
+    [...ranges].map(async (range) => {
+      const [good = "", bad = ""] = range.split(" ");
+      return [range, await selectCommitsBetween(sql, id, { good, bad })] as const;
+    }),
+  );
   return {
     branch,
     standing: { state, last, tally },
@@ -68,7 +76,7 @@ export async function loadOverview({ sql, begin, project, now }: ProjectContext)
     needs: { news, regressed, flaky: flaky.slice(0, MAX_FLAKY_TESTS) },
     slowest: slowest.slice(0, MAX_SLOW_TESTS),
     grid: { executions: gridExecutions, rows: gridRows },
-    red: { tasks: redTasks, moreTasks: allRed.length - redTasks.length, tests: broken },
+    red: { tasks: redTasks, moreTasks: allRed.length - redTasks.length, tests: broken, changes: new Map(changes) },
   };
 }
 

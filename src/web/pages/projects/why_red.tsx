@@ -3,6 +3,7 @@
 import type { Html, Piece } from "../../../http/html.ts";
 import type { BranchTask } from "../../../rules/branch_state.ts";
 import { sourceLinks } from "../../../rules/source_links.ts";
+import type { ListedCommit } from "../../../store/commits.ts";
 import type { BrokenTest } from "../../../store/broken_tests.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
@@ -26,10 +27,18 @@ type WhyRedProperties = {
   /** The number of red tasks that are not listed. */
   moreTasks: number;
   tests: readonly BrokenTest[];
+  /** The commits of each range (`rangeOf`) that are known. */
+  changes: ReadonlyMap<string, readonly ListedCommit[]>;
   now: Date;
 };
 
-export function WhyRed({ projectId, branch, tasks, moreTasks, tests, now }: WhyRedProperties): Html | null {
+/** Returns the commits between which the test broke, as `GOOD BAD`; undefined if one of them is unknown. */
+export const rangeOf = ({ goodCommit, sinceCommit }: BrokenTest): string | undefined =>
+  goodCommit === null || sinceCommit === null || goodCommit === sinceCommit
+    ? undefined
+    : `${goodCommit} ${sinceCommit}`;
+
+export function WhyRed({ projectId, branch, tasks, moreTasks, tests, changes, now }: WhyRedProperties): Html | null {
   if (tasks.length === 0) return null;
   const byTask = Map.groupBy(tests, ({ taskSlug }) => taskSlug);
   return (
@@ -45,7 +54,7 @@ export function WhyRed({ projectId, branch, tasks, moreTasks, tests, now }: WhyR
             <tbody>
               <TaskRow projectId={projectId} task={task} now={now} />
               {(byTask.get(task.slug) ?? []).map((test) => (
-                <TestRow projectId={projectId} test={test} now={now} />
+                <TestRow projectId={projectId} test={test} commits={changes.get(rangeOf(test) ?? "") ?? []} now={now} />
               ))}
               <MoreRow projectId={projectId} task={task} shown={byTask.get(task.slug)?.length ?? 0} />
             </tbody>
@@ -100,9 +109,9 @@ const TAGS: Partial<Record<BrokenTest["blame"], string>> = {
   quarantined: "quarantined",
 };
 
-type TestProperties = { projectId: string; test: BrokenTest; now: Date };
+type TestProperties = { projectId: string; test: BrokenTest; commits: readonly ListedCommit[]; now: Date };
 
-function TestRow({ projectId, test, now }: TestProperties): Html {
+function TestRow({ projectId, test, commits, now }: TestProperties): Html {
   const { testCaseId, blame, message, owners, bugId, bugNumber, bugAssignee } = test;
   const tag = TAGS[blame];
   return (
@@ -115,12 +124,33 @@ function TestRow({ projectId, test, now }: TestProperties): Html {
         {tag === undefined ? null : <Tag>{tag}</Tag>}
         {message === null ? null : <div class="small soft">{firstLineOf(message)}</div>}
       </td>
-      <td>{sinceWhen(projectId, test, now)}</td>
+      <td class="long">
+        {sinceWhen(projectId, test, now)}
+        <Changes commits={commits} />
+      </td>
       <td class="wide">{owners.join(", ") || bugAssignee || <span class="soft">–</span>}</td>
       <td class="number">
         {bugId === null ? <span class="soft">–</span> : <a href={bugPath(projectId, bugId)}>#{bugNumber}</a>}
       </td>
     </tr>
+  );
+}
+
+/** Maximum number of authors that a row names. */
+const MAX_AUTHORS = 3;
+
+/** Shows the commit that broke the test, or how many there are and who made them. */
+function Changes({ commits }: { commits: readonly ListedCommit[] }): Html | null {
+  const [first] = commits;
+  if (first === undefined) return null;
+  const authors = [...new Set(commits.map(({ author }) => author))].filter(Boolean);
+  const more = authors.length - MAX_AUTHORS;
+  const named = authors.slice(0, MAX_AUTHORS).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  return (
+    <div class="small soft">
+      {commits.length === 1 ? first.subject : counted(commits.length, "commit")}
+      {named === "" ? "" : ` by ${named}`}
+    </div>
   );
 }
 

@@ -4,7 +4,7 @@ import type { Href, Html } from "../../../http/html.ts";
 import type { Slower } from "../../../rules/slower.ts";
 import type { BugOfCase } from "../../../store/bug_cases.ts";
 import type { CaseMessage } from "../../../store/case_record.ts";
-import type { ExecutionName } from "../../../store/execution_list.ts";
+import type { DescribedExecution } from "../../../store/execution_list.ts";
 import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
@@ -15,7 +15,7 @@ import { Attachments, type ShownAttachment } from "../../components/attachments.
 import { Bars } from "../../components/bars.tsx";
 import { executionName } from "../../../wording/execution_name.ts";
 import { Tag } from "../../components/status.tsx";
-import { Ago, Commit } from "../../components/text.tsx";
+import { Ago, Commit, CommitText } from "../../components/text.tsx";
 import { bugPath, executionPath } from "../../site/paths.ts";
 
 export const HISTORY_ROWS = 15;
@@ -49,7 +49,7 @@ const near = ({ executionId }: { executionId: string }): Href => `../executions/
 export type TestHistory = {
   projectId: string;
   rows: readonly HistoryRow[];
-  names: ReadonlyMap<string, ExecutionName>;
+  names: ReadonlyMap<string, DescribedExecution>;
   /** Returns with what the duration of a result is compared, if it was longer than usual. */
   slowerOf: (row: HistoryRow) => Slower | undefined;
 };
@@ -187,6 +187,10 @@ export function history({ rows, names, slowerOf }: TestHistory, now: Date): Html
                   " ",
                   <span class="soft">
                     <Commit hash={row.commit} />
+                  </span>,
+                  " ",
+                  <span class="wide">
+                    {names.has(row.executionId) ? <CommitText of={names.get(row.executionId)!} /> : null}
                   </span>,
                 ]}
             {row.outage ? [" ", <Tag>outage</Tag>] : null}
