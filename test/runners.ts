@@ -67,13 +67,18 @@ export type RunnerOptions = {
   tasks: object;
   args?: string[];
   environment?: Variables;
+  /** Default: one of its own, with an assay.yaml that has the tasks. */
+  directory?: string;
   /** As a process of its own, which can be killed. */
   isProcess?: boolean;
 };
 
-function startRunner(url: string, { place, tasks, args = [], environment = {}, isProcess = false }: RunnerOptions) {
+function startRunner(
+  url: string,
+  { place, tasks, args = [], environment = {}, isProcess = false, ...more }: RunnerOptions,
+) {
   const front = createFront(url);
-  const directory = createFolder({ "assay.yaml": JSON.stringify({ tasks }) });
+  const directory = more.directory ?? createFolder({ "assay.yaml": JSON.stringify({ tasks }) });
   const options = { cwd: directory, env: { ...variablesOf(front.url, place), ...environment } };
   const runner = (isProcess ? startProgram : startCommand)(["runner", ...args], options);
   return {

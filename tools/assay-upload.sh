@@ -135,21 +135,27 @@ fields=$(
   field pull_request "$pull"
   field build_url "$url"; field complete "$assay_complete"
 )
-send() { # Takes the options for the reports, the exit code, the gate, and why there is no report.
+send() { # Takes the options for the reports, the exit code, the gate, why there is no report, and whether a shard may have none.
   status=$({
-    printf '%s\n' "$fields" "$1"; field exit_code "$2"; field gate "$3"; field failure "$4"
+    printf '%s\n' "$fields" "$1"; field exit_code "$2"; field gate "$3"; field failure "$4"; field allow_empty "$5"
     option url "${ASSAY_URL%/}/api/v1/projects/$ASSAY_PROJECT/test-runs"; option header "Authorization: Bearer $ASSAY_KEY"
   } | curl -sS -K - -o "$assay_work/answer" -w '%{http_code}' \
     --retry 5 --retry-connrefused --retry-max-time 120 --connect-timeout 10 --max-time 90 -H Accept:text/plain \
     -H "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" 2>&1)
 }
-reports='' gate=$assay_gate status=400
+reports='' absent='' gate=$assay_gate status=400
 for file in $assay_files; do
   [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && reports=$(printf '%s\n%s' "$reports" "$(report "$file")") && continue
   gate='' && say "No \"$file\", or none since the command began"
+  case $file in *[*?[]*) ;; *) [ -e "$file" ] || absent="$absent $file" ;; esac # A pattern may match nothing.
 done
 [ -n "$reports$assay_code" ] || lost "there is no report"
-[ -z "$reports" ] || send "$reports" "$assay_code" "$gate"
+[ "${assay_code:-0}" = 0 ] || absent=''
+[ -z "$reports" ] || send "$reports" "$assay_code" "$gate" "${absent:+No report: File not found:$absent}"
+case ${assay_shard:-$shard}:$assay_code:$status in ?*:0:*400) # The split may have given this shard no files.
+  : > "$assay_work/none.xml"
+  send "$(report "$assay_work/none.xml")" 0 "$assay_gate" '' if_no_files ;;
+esac
 case $assay_code:$status in ?*:*400) # A command without a readable report has failed, whatever its code.
   why="No report: File not found:$(printf %s "$assay_files" | tr '\n' ' ')"
   [ -z "$reports" ] || { why=$(printf 'No report: %.900s' "$(sed 's/.*"message":"//; s/"}}$//; s/\\"/"/g' "$assay_work/answer")") && say "$why"; }

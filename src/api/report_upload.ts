@@ -31,7 +31,9 @@ function read(
 ): Report {
   // If the runner reports a failure, a report without results counts as failed.
   const hasFailed = (parameters.exit_code ?? 0) !== 0;
-  const mayBeEmpty = parameters.failure !== undefined ? "absent" : parameters.allow_empty || hasFailed;
+  const { allow_empty: allowsEmpty, failure } = parameters;
+  const isAbsent = failure !== undefined || allowsEmpty === "if_no_files";
+  const mayBeEmpty = isAbsent ? "absent" : allowsEmpty || hasFailed;
   let report: Report;
   try {
     const format = parameters.format === undefined ? {} : { format: parameters.format };

@@ -9,9 +9,11 @@ type ReportFile = {
   name: string;
   path: string;
   stats: Stats;
+  /** It was given by its path, and not found by a glob. */
+  isNamed: boolean;
 };
-/** `problems` say of each file and glob, in words, why it gives nothing. */
-export type FoundReports = { files: ReportFile[]; problems: string[] };
+/** `problems` say of each file and glob, in words, why it gives nothing; `absent` are those of files that were given by their paths. */
+export type FoundReports = { files: ReportFile[]; problems: string[]; absent: string[] };
 
 const MAGIC = /[*?[{]/;
 
@@ -49,17 +51,23 @@ function expandOne(glob: string, directory: string): string[] {
     .filter(isFile);
 }
 
-function findOne(given: string, directory: string): { names: string[] } | { problem: string } {
+function findOne(given: string, directory: string): { isNamed: boolean } & ({ names: string[] } | { problem: string }) {
+  const isGlob = MAGIC.test(given);
   try {
     const stats = statOf(resolve(directory, given));
     if (stats?.isDirectory())
-      return { problem: `"${given}" is a directory: name its files, such as "${join(given, "**/*.xml")}"` };
-    if (stats) return { names: [given] };
-    if (!MAGIC.test(given)) return { problem: `File not found: "${given}"` };
+      return {
+        ...{
+          isNamed: true,
+          problem: `"${given}" is a directory: name its files, such as "${join(given, "**/*.xml")}"`,
+        },
+      };
+    if (stats) return { isNamed: true, names: [given] };
+    if (!isGlob) return { isNamed: true, problem: `File not found: "${given}"` };
     const names = expand(given, directory);
-    return names.length > 0 ? { names } : { problem: `No file matches "${given}"` };
+    return { isNamed: false, ...(names.length > 0 ? { names } : { problem: `No file matches "${given}"` }) };
   } catch (error) {
-    return { problem: `Cannot search for "${given}": ${(error as Error).message}` };
+    return { isNamed: !isGlob, problem: `Cannot search for "${given}": ${(error as Error).message}` };
   }
 }
 
@@ -67,19 +75,23 @@ function findOne(given: string, directory: string): { names: string[] } | { prob
 export function findReports(given: readonly string[], directory: string): FoundReports {
   const found = new Map<string, ReportFile>();
   const problems: string[] = [];
+  const absent: string[] = [];
   for (const each of given) {
     const one = findOne(each, directory);
-    if ("problem" in one) problems.push(one.problem);
-    else
+    const { isNamed } = one;
+    if ("problem" in one) {
+      problems.push(one.problem);
+      if (isNamed) absent.push(one.problem);
+    } else
       for (const name of one.names) {
         const path = resolve(directory, name);
         const stats = statOf(path);
         if (!stats) continue;
         const id = `${stats.dev} ${stats.ino}`;
-        if (!found.has(id)) found.set(id, { name, path, stats });
+        if (!found.has(id)) found.set(id, { name, path, stats, isNamed });
       }
   }
-  return { files: [...found.values()], problems };
+  return { files: [...found.values()], problems, absent };
 }
 
 /** File systems keep times of their own coarseness: up to two seconds. */
@@ -99,16 +111,21 @@ export function keepFresh(
   noun: "report" | "file" = "report",
 ): FoundReports {
   const known = new Map(before.map(({ path, stats }) => [path, stats]));
-  const kept: FoundReports = { files: [], problems: [...found.problems] };
+  const kept: FoundReports = { files: [], problems: [...found.problems], absent: [...found.absent] };
+  const leaveOut = ({ isNamed }: ReportFile, problem: string) => {
+    kept.problems.push(problem);
+    if (isNamed) kept.absent.push(problem);
+  };
   for (const file of found.files) {
     const { name, path, stats } = file;
     const earlier = known.get(path);
     if (stats.mtimeMs < beganAt - COARSENESS_MS || (earlier && isSame(earlier, stats)))
-      kept.problems.push(
+      leaveOut(
+        file,
         `"${name}" is stale: it was written at ${new Date(stats.mtimeMs).toISOString()}, before the command began; ` +
           `does the command write its ${noun} there?`,
       );
-    else if (stats.isFile() && stats.size === 0) kept.problems.push(`"${name}" is empty`);
+    else if (stats.isFile() && stats.size === 0) leaveOut(file, `"${name}" is empty`);
     else kept.files.push(file);
   }
   return kept;

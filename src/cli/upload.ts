@@ -81,13 +81,27 @@ async function deliver(
     ...toGateParameters(given.gate, found.problems),
   };
   if (reports.length > 0) {
-    const end = await sendReports(address, reports, { ...sent, ...failureOf([ended?.problem]) }, sending);
+    // A file that was named and is not there stands for tests that did not run.
+    const isShort = !hasFailed && !mayBeEmpty && found.absent.length > 0;
+    const short = isShort ? `No report: ${found.absent.join("; ")}` : undefined;
+    const end = await sendReports(address, reports, { ...sent, ...failureOf([ended?.problem, short]) }, sending);
+    if (short !== undefined && end.end === "uploaded") await voice.note("The missing report is recorded as a failure");
     const isUnknown = exitCode === undefined || (mayBeEmpty && !hasFailed);
     if (end.end !== "refused" || end.status !== 400 || isUnknown) return end;
     found.problems.push(end.problem);
     await voice.note(end.problem);
   } else if (exitCode === undefined && !mayBeEmpty) return { end: "nothing", problem: "No report found" };
   if (mayBeEmpty && !hasFailed) return await sendReports(address, NOTHING, sent, sending);
+  if (parameters["shard"] !== undefined && !hasFailed && ended?.problem === undefined) {
+    const end = await sendReports(
+      address,
+      NOTHING,
+      { ...sent, ...toGateParameters(given.gate, []), allow_empty: "if_no_files" },
+      sending,
+    );
+    if (end.end === "uploaded") found.problems.length = 0;
+    if (end.end !== "refused" || end.status !== 400) return end;
+  }
   const why = failureOf([ended?.problem, `No report: ${found.problems.join("; ")}`]);
   const end = await sendReports(address, NOTHING, { ...sent, ...why }, sending);
   if (end.end === "uploaded") await voice.note("Without a report, this is recorded as a failure");

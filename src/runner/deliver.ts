@@ -6,14 +6,14 @@ import type { TaskConfig } from "./config.ts";
 import { keepAsking, type ServerConnection } from "./line.ts";
 import type { Mask } from "../secrets/mask.ts";
 import type { RunnerRequest, TaskLogPart, Server, ServerAnswer } from "./protocol.ts";
-import type { TaskOutcome } from "./task.ts";
+import type { TaskOutcome } from "./task_outcome.ts";
 import { listPaths } from "./report_files.ts";
 import { findRepositoryRoot } from "./repository_root.ts";
-import { readReportBody } from "./upload.ts";
+import { type ReportBody, readReportBody } from "./upload.ts";
 
 const UPLOAD_MS = 120_000;
 /** The report of a shard without files. */
-const NO_REPORT = { body: new Uint8Array(), headers: {} };
+const NO_REPORT: ReportBody = { body: new Uint8Array(), headers: {} };
 /** The maximum size that the server accepts. */
 const MAX_MESSAGE = 60_000;
 
@@ -48,8 +48,12 @@ export async function deliver(
   const { end, config, mask } = delivery;
   // It may be over because the try before was heard: then the same again is answered as that was.
   const patiently = (asking: RunnerRequest) => keepAsking(line, asking, delivery.isGone);
-  if (end.kind === "failure" || end.kind === "infrastructure")
-    return await fail(end.message, end.exitCode, end.kind === "infrastructure");
+  if (end.kind === "infrastructure") return await fail(end.message, end.exitCode, true);
+  if (end.kind === "failure") {
+    const answer = end.mayHaveNoFiles ? await upload(NO_REPORT, { allow_empty: "if_no_files" }) : undefined;
+    if (answer && answer.status < 300) return toResult(answer, config.gate);
+    return await fail(end.message, end.exitCode, false);
+  }
   if (end.kind === "commits") {
     const answer = await patiently({
       method: "POST",
@@ -62,37 +66,41 @@ export async function deliver(
     if (!answer) return { refused: "no answer" };
     return answer.status < 300 ? { result: "passed" } : await fail(messageOf(answer), undefined, false);
   }
+  const { paths, directory, problem } = end;
   let report;
-  const { paths, directory } = end.kind === "report" ? end : { paths: [], directory: config.workingDirectory };
   try {
-    report = end.kind === "report" ? await readReportBody(paths, directory, mask) : NO_REPORT;
+    report = await readReportBody(paths, directory, mask);
   } catch (error) {
     return await fail((error as Error).message, end.exitCode, false);
   }
-  const { exitCode } = end;
-  const { problem } = end.kind === "report" ? end : {};
   const root = findRepositoryRoot(directory);
-  const query = new URLSearchParams({
-    ...{ lease_id: delivery.leaseId, ...delivery.machine },
-    ...(exitCode === undefined ? {} : { exit_code: String(exitCode) }),
+  const answer = await upload(report, {
     ...(problem === undefined ? {} : { failure: problem }),
     ...(root === undefined ? {} : { repository_root: root }),
     ...(config.attachments === "all" ? { attachments: "all" } : {}),
-    ...(config.gate === undefined ? {} : { gate: config.gate }),
-    ...(end.kind === "nothing" ? { allow_empty: "true" } : {}),
     ...(config.format === undefined ? {} : { format: config.format }),
-  });
-  const answer = await patiently({
-    method: "POST",
-    path: `/test-runs?${query}`,
-    headers: { ...report.headers, "Idempotency-Key": `${delivery.leaseId}-report` },
-    body: report.body,
-    timeoutMs: UPLOAD_MS,
   });
   if (!answer) return { refused: "no answer" };
   if (answer.status < 300) return toResult(answer, config.gate);
   const names = listPaths(paths, directory);
   return await fail(`The report ${names} was refused: ${messageOf(answer)}`, end.exitCode, false);
+
+  async function upload({ body, headers }: ReportBody, more: Record<string, string>) {
+    const exitCode = "exitCode" in end ? end.exitCode : undefined;
+    const query = new URLSearchParams({
+      ...{ lease_id: delivery.leaseId, ...delivery.machine },
+      ...(exitCode === undefined ? {} : { exit_code: String(exitCode) }),
+      ...(config.gate === undefined ? {} : { gate: config.gate }),
+      ...more,
+    });
+    return await patiently({
+      method: "POST",
+      path: `/test-runs?${query}`,
+      headers: { ...headers, "Idempotency-Key": `${delivery.leaseId}-report` },
+      body,
+      timeoutMs: UPLOAD_MS,
+    });
+  }
 
   async function fail(message: string, exitCode: number | undefined, infrastructure: boolean): Promise<Delivered> {
     const log = delivery.tail();

@@ -2,14 +2,12 @@
 
 import { isAbsolute } from "node:path";
 import { passwordsOf } from "./checkout.ts";
+import { createFolderLocks, type Occupied } from "./folder_lock.ts";
 import { inSlot, type TaskConfig } from "./config.ts";
 import { createMask, type Mask } from "../secrets/mask.ts";
 import type { RunnerLease } from "./protocol.ts";
-import { mayShareReport } from "./report_files.ts";
+import { mayShareReport, type Reach, reachesOf } from "./report_files.ts";
 import { createTaskLog, type TaskLog } from "./task_log.ts";
-
-/** The limit of the server is a little higher; a lease whose report is being delivered counts as well. */
-const MAX_HELD_LEASES = 200;
 
 export type RunningLease = {
   lease: RunnerLease;
@@ -19,70 +17,86 @@ export type RunningLease = {
   log: TaskLog;
   mask: Mask;
   stop: AbortController;
-  /** The task runs or its report is being delivered: it occupies its slot. */
-  isRunning: boolean;
+  /** Where the task may write its reports, outside of a work tree. */
+  reaches: readonly Reach[];
+  /** The folders that no other process gets as long as the task runs. */
+  occupied: Occupied;
   /** The server says that the lease does not belong to this runner any more. */
   isGone: boolean;
   /** The server must have the whole log before it gets the report. */
   flush: PromiseWithResolvers<void> | undefined;
 };
 
+/** A task occupies its slot and its folders until its report is delivered. */
 export type HeldLeases = {
   get(id: string): RunningLease | undefined;
-  /** Begins to hold the lease of a task, in the lowest free slot. */
-  add(lease: RunnerLease, config: TaskConfig): RunningLease;
+  /** Begins to hold the lease of a task, in the lowest free slot; undefined: the task is blocked. */
+  add(lease: RunnerLease, config: TaskConfig): RunningLease | undefined;
   remove(id: string): void;
   all(): RunningLease[];
   count(): number;
-  runningCount(): number;
   /** How many tasks may start now. */
   capacity(): number;
-  /** Whether a task that runs may write the same report. Then one report would be taken for the other. */
-  isBlocked(config: TaskConfig): boolean;
-  /** The slugs of the tasks that are not blocked. */
-  startableSlugs(): string[];
+  /**
+   * The slugs of the tasks that may start: no task that runs may write the same report, which would be taken for the other. `isElsewhere`:
+   * another runner process works in the folder of a task.
+   */
+  startable(): { slugs: string[]; isElsewhere: boolean };
   /** Whether a task waits until the server has its log. */
   isFlushing(): boolean;
 };
 
-/** `maxRunning` tasks run at the same time. */
-export function createHeldLeases(tasks: ReadonlyMap<string, TaskConfig>, maxRunning: number): HeldLeases {
+/** `maxRunning` tasks run at the same time. `folder` is that of assay.yaml. */
+export function createHeldLeases(
+  tasks: ReadonlyMap<string, TaskConfig>,
+  maxRunning: number,
+  folder: string,
+): HeldLeases {
   const leases = new Map<string, RunningLease>();
   const all = () => [...leases.values()];
-  const running = () => all().filter(({ isRunning }) => isRunning);
+  const occupy = createFolderLocks();
 
   /** "{slot}" in assay.yaml is the number of the slot. */
   const freeSlot = () => {
-    const taken = new Set(running().map(({ slot }) => slot));
+    const taken = new Set(all().map(({ slot }) => slot));
     for (let slot = 1; ; slot++) if (!taken.has(slot)) return slot;
   };
-  const isBlocked = (config: TaskConfig) => {
-    const own = inSlot(config, freeSlot());
-    // A work tree belongs to one task, so that only reports outside of it can collide.
-    return running().some(({ config: other }) =>
-      other.git && own.git ? mayShareReport(outsideOf(other), outsideOf(own)) : mayShareReport(other, own),
-    );
-  };
+  const foldersOf = (config: TaskConfig): string[] =>
+    config.git ? (outsideOf(config).length > 0 ? [folder] : []) : [folder, config.workingDirectory];
+  const isBeside = (own: readonly Reach[]) => !all().some(({ reaches }) => mayShareReport(reaches, own));
   return {
     get: (id) => leases.get(id),
     add(lease, config) {
       const slot = freeSlot();
       const own = inSlot(config, slot);
+      const reaches = reachesIn(own);
+      const occupied = isBeside(reaches) ? occupy(foldersOf(own)) : undefined;
+      if (!occupied) return undefined;
       const mask = maskOf(lease, own);
       const held: RunningLease = {
-        ...{ lease, config: own, slot, mask, log: createTaskLog(mask), stop: new AbortController() },
-        ...{ isRunning: true, isGone: false, flush: undefined },
+        ...{ lease, config: own, slot, mask, reaches, occupied, log: createTaskLog(mask), stop: new AbortController() },
+        ...{ isGone: false, flush: undefined },
       };
       leases.set(lease.id, held);
       return held;
     },
-    remove: (id) => void leases.delete(id),
+    remove(id) {
+      leases.get(id)?.occupied.release();
+      leases.delete(id);
+    },
     all,
     count: () => leases.size,
-    runningCount: () => running().length,
-    capacity: () => Math.max(0, Math.min(maxRunning - running().length, MAX_HELD_LEASES - leases.size)),
-    isBlocked,
-    startableSlugs: () => [...tasks].filter(([, config]) => !isBlocked(config)).map(([slug]) => slug),
+    capacity: () => Math.max(0, maxRunning - leases.size),
+    startable() {
+      const slot = freeSlot();
+      const beside = [...tasks].filter(([, config]) => isBeside(reachesIn(inSlot(config, slot))));
+      const slugs = beside.filter(([, config]) => {
+        const occupied = occupy(foldersOf(inSlot(config, slot)));
+        occupied?.release();
+        return occupied !== undefined;
+      });
+      return { slugs: slugs.map(([slug]) => slug), isElsewhere: slugs.length < beside.length };
+    },
     isFlushing: () => all().some(({ flush, log }) => flush && log.unsentBytes() > 0),
   };
 }
@@ -93,11 +107,13 @@ function maskOf({ secretNames, variables }: RunnerLease, { git }: TaskConfig): M
   return createMask([...secretNames.map((name) => variables[name] ?? ""), ...passwords]);
 }
 
-/** Returns the configuration of a task with a work tree, with only the reports that lie outside of the tree. */
-const outsideOf = (config: TaskConfig) => ({
-  ...config,
-  report: config.report.filter((path) => isAbsolute(path) || path.split("/").includes("..")),
-});
+/** The reports of a task with a work tree that lie outside of the tree. */
+const outsideOf = ({ report }: TaskConfig): string[] =>
+  report.filter((path) => isAbsolute(path) || path.split("/").includes(".."));
+
+/** A work tree belongs to one task, so that only reports outside of it can collide. */
+const reachesIn = (config: TaskConfig): Reach[] =>
+  reachesOf(config.git ? { ...config, report: outsideOf(config) } : config);
 
 /** The fields by which log lines of the runner identify a lease. */
 export const logFieldsOf = ({ id, execution, taskSlug, shard }: RunnerLease) => ({

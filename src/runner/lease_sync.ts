@@ -17,6 +17,8 @@ import {
 
 /** Proxies end requests that take a minute. */
 export const IDLE_WAIT_SECONDS = 55;
+/** How long a runner waits before it looks again whether another one still works in its folder. */
+const NEIGHBOUR_WAIT_SECONDS = 5;
 /** The time between two syncs that the server usually asks for; it is longer where there are many runners. */
 export const USUAL_SYNC_SECONDS = 20;
 /** How long an answer may take beyond the time that the server was asked to wait. */
@@ -57,14 +59,17 @@ export function createLeaseSync(options: LeaseSyncOptions): LeaseSyncer {
   const returned = new Set<string>();
   let hasBeenAnswered = false;
   let nextSeconds = USUAL_SYNC_SECONDS;
+  let hasNeighbour = false;
   const probeSlugs = [...tasks].flatMap(([slug, { git, rerun }]) => (git && rerun !== undefined ? [slug] : []));
 
   function makeBody(): SyncBody {
     const leases = held.all();
     const shortSeconds = Math.ceil(line.shortMs() / 1000);
     const isUrgent = held.isFlushing() || (lifecycle.isStopping() && leases.length === 0);
-    const waitSeconds = leases.length === 0 ? IDLE_WAIT_SECONDS : nextSeconds;
-    const startable = held.startableSlugs();
+    const { slugs: startable, isElsewhere } = held.startable();
+    if (isElsewhere && !hasNeighbour) log.info("Another runner works in this folder: its task is awaited");
+    hasNeighbour = isElsewhere;
+    const waitSeconds = leases.length > 0 ? nextSeconds : isElsewhere ? NEIGHBOUR_WAIT_SECONDS : IDLE_WAIT_SECONDS;
     // Each task can start once: a second time it would be blocked by itself.
     const free = shortSeconds > 0 || lifecycle.isEnding() ? 0 : Math.min(held.capacity(), startable.length);
     return {
@@ -143,7 +148,7 @@ function applyState(held: HeldLeases, state: SyncAnswer["held"][number], log: Lo
   if (state.cancelled) one.isGone ||= state.expiresAt === null;
   if (isCancelledNow) {
     one.stop.abort(state.reason ?? "Cancelled");
-    if (one.isRunning) log.info("Ending a task", { ...logFieldsOf(one.lease), reason: one.stop.signal.reason });
+    log.info("Ending a task", { ...logFieldsOf(one.lease), reason: one.stop.signal.reason });
   }
   if (one.isGone || one.log.unsentBytes() === 0) one.flush?.resolve();
   return isCancelledNow;

@@ -146,15 +146,19 @@ export type Guard = {
   release(): void;
 };
 
-/** A small process beside the runner: should that be killed, the task's processes are ended all the same. */
-export function startGuard(mark: string, path: string | undefined, cgroup: TaskCgroup | undefined): Guard {
+/** A small process beside the runner: should that be killed, the task's processes are ended all the same. `locks` are descriptors. */
+export function startGuard(
+  mark: string,
+  path: string | undefined,
+  cgroup: TaskCgroup | undefined,
+  locks: readonly number[] = [],
+): Guard {
   const child = Bun.spawn(["/bin/sh", "-c", GUARD, mark, String(GRACE_MS / 1000), cgroup?.path ?? ""], {
     // In a session of its own: what is sent to the runner's group is not for it.
     detached: true,
     env: path === undefined ? {} : { PATH: path },
-    stdin: "pipe",
-    stdout: "ignore",
-    stderr: "ignore",
+    // It has the locks of a runner that was killed until the processes are gone.
+    stdio: ["pipe", "ignore", "ignore", ...locks],
   });
   // Somebody may have ended it: that is no reason to fail.
   const tell = async (line: string) => {

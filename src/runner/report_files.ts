@@ -1,8 +1,10 @@
 /** The report files that a command has left, and not those that lay there before: a stale report is a false green. */
 
-import { type BigIntStats, rmSync, statSync, writeFileSync } from "node:fs";
-import { isAbsolute, join, relative, resolve } from "node:path";
+import { type BigIntStats, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 
+/** Other tasks write their reports in the work trees of the runner. */
+const TREES = ".assay";
 /** File systems round times. */
 const SLACK_MS = 2_000;
 
@@ -39,15 +41,28 @@ export function watchReports(patterns: readonly string[], directory: string): ()
   };
 }
 
-/**
- * Whether a file might be the report of both, as far as their patterns tell: a wildcard may find all that is below the
- * folder where it begins.
- */
-export function mayShareReport(one: ReportPlace, other: ReportPlace): boolean {
-  const others = other.report.map((pattern) => reachOf(pattern, other.workingDirectory));
-  return one.report
-    .map((pattern) => reachOf(pattern, one.workingDirectory))
-    .some((a) => others.some((b) => a.path === b.path || (a.isOpen && isBelow(b, a)) || (b.isOpen && isBelow(a, b))));
+/** The file of a report without a wildcard; or the folder where a wildcard begins (`isOpen`), as it may find all that is below. */
+export type Reach = { path: string; isOpen: boolean };
+
+/** Returns the places where a task may write its reports, without symbolic links. */
+export const reachesOf = ({ report, workingDirectory }: ReportPlace): Reach[] =>
+  report.map((pattern) => {
+    const { path, isOpen } = reachOf(pattern, workingDirectory);
+    return { path: isOpen ? toRealPath(path) : join(toRealPath(dirname(path)), basename(path)), isOpen };
+  });
+
+/** Whether a file might be the report of both, as far as their patterns tell. */
+export const mayShareReport = (one: readonly Reach[], other: readonly Reach[]): boolean =>
+  one.some((a) => other.some((b) => a.path === b.path || (a.isOpen && isBelow(b, a)) || (b.isOpen && isBelow(a, b))));
+
+/** Resolves the links of the part of a path that exists. */
+function toRealPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const folder = dirname(path);
+    return folder === path ? path : join(toRealPath(folder), basename(path));
+  }
 }
 
 /** Returns the paths without a wildcard that are not among these files. */
@@ -58,8 +73,6 @@ export const absentReports = (patterns: readonly string[], directory: string, fi
   });
 
 type ReportPlace = { report: readonly string[]; workingDirectory: string };
-type Reach = { path: string; isOpen: boolean };
-
 function reachOf(pattern: string, directory: string): Reach {
   const isOpen = /[*?[{!\\]/.test(pattern);
   return { path: resolve(directory, isOpen ? fixedPartOf(pattern) : pattern), isOpen };
@@ -88,7 +101,8 @@ function expand(pattern: string, directory: string): string[] {
   const root = isAbsolute(pattern) ? fixed : resolve(directory, fixed);
   if (!statSync(root, { throwIfNoEntry: false })?.isDirectory()) return [];
   const glob = new Bun.Glob(pattern.slice(fixed.length));
-  return [...glob.scanSync({ cwd: root, dot: true, onlyFiles: true, absolute: true })];
+  const names = [...glob.scanSync({ cwd: root, dot: true, onlyFiles: true })];
+  return names.filter((name) => !name.split("/").includes(TREES)).map((name) => join(root, name));
 }
 
 /** As a message names files: from the directory of the task, and not all of many. */

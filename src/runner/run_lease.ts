@@ -10,7 +10,8 @@ import type { Lifecycle } from "./lifecycle.ts";
 import { type ServerConnection, SERVER_PATIENCE_MS } from "./line.ts";
 import { fitLogPart, MAX_LOG_JSON_BYTES, MAX_LOG_PART_BYTES } from "./log_part.ts";
 import type { Server } from "./protocol.ts";
-import { runTask, type TaskOutcome } from "./task.ts";
+import { runTask } from "./task.ts";
+import type { TaskOutcome } from "./task_outcome.ts";
 import { createSettleCommit } from "./tested_commit.ts";
 import { sendTaskAttachments } from "./task_attachments.ts";
 
@@ -47,11 +48,10 @@ export async function runLease(held: RunningLease, shared: LeaseRun): Promise<bo
     : { refused: "the lease belongs to another runner" };
   if ("result" in delivered && delivered.result !== "given to another runner") await attach(held, end, shared);
   release();
-  // The slot is occupied until now: the next task may write the same report, and an undelivered report could be lost.
-  held.isRunning = false;
-  const failure = "message" in end ? { failure: held.mask.text(end.message) } : {};
+  const hasPassed = "result" in delivered && delivered.result === "passed";
+  const failure = "message" in end && !hasPassed ? { failure: held.mask.text(end.message) } : {};
   log.info("Task ended", { ...names, seconds, ...failure, ...delivered });
-  return "result" in delivered && delivered.result === "passed";
+  return hasPassed;
 }
 
 /** A file that cannot be sent changes nothing of the result. */
@@ -90,6 +90,7 @@ async function runCommands(held: RunningLease, shared: LeaseRun): Promise<{ end:
     checkout,
     onTree: (give) => void (release = give),
     stop: stop.signal,
+    locks: held.occupied.descriptors,
   });
   return { end, release };
 }

@@ -12,6 +12,7 @@ import { createLine } from "./line.ts";
 import { GRACE_MS } from "./processes.ts";
 import type { RunnerLease, Server } from "./protocol.ts";
 import { type LeaseRun, runLease } from "./run_lease.ts";
+import { RUNNER_STOPPED } from "./task_limits.ts";
 
 export type RunnerOptions = {
   labels: readonly string[];
@@ -36,14 +37,14 @@ export type RunnerOptions = {
 export type StartedRunner = {
   /** Whether every task passed. Rejects with a RunnerError where it cannot go on. */
   ended: Promise<boolean>;
-  /** Takes nothing new and ends with what it has; called again, that is cancelled, and called a third time, killed. */
+  /** Takes nothing new and ends with what it has; called again, that is ended and goes to other runners, and called a third time, it is killed. */
   stop(): void;
 };
 
 export function startRunner(options: RunnerOptions): StartedRunner {
   const { labels, once, tasks, host, machine, server, log, graceMs = GRACE_MS, cgroups } = options;
   const line = createLine(server, log);
-  const held = createHeldLeases(tasks, once ? 1 : options.concurrency);
+  const held = createHeldLeases(tasks, once ? 1 : options.concurrency, options.folder);
   const lifecycle = createLifecycle(once);
   const checkoutOf = createCheckouts(options.folder, host);
   const hurry = new AbortController();
@@ -61,9 +62,11 @@ export function startRunner(options: RunnerOptions): StartedRunner {
     // The server learns of it at once: the open sync may not be the one that brought it.
     lifecycle.wake();
     const config = tasks.get(lease.taskSlug);
-    if (!config || lifecycle.isEnding() || held.capacity() === 0 || held.isBlocked(config)) return false;
+    const mayStart = config && !lifecycle.isEnding() && held.capacity() > 0;
+    const one = mayStart ? held.add(lease, config) : undefined;
+    if (!one) return false;
     lifecycle.noteTask();
-    const ended = run(held.add(lease, config));
+    const ended = run(one);
     runs.add(ended);
     void ended.then(() => runs.delete(ended));
     return true;
@@ -74,12 +77,11 @@ export function startRunner(options: RunnerOptions): StartedRunner {
     try {
       const hasPassed = await runLease(one, shared);
       allPassed &&= hasPassed;
-      lifecycle.wake();
     } catch (error) {
       giveUp(error);
     }
     held.remove(one.lease.id);
-    if (lifecycle.isEnding()) lifecycle.wake();
+    lifecycle.wake();
   }
 
   function giveUp(error: unknown): void {
@@ -103,8 +105,8 @@ export function startRunner(options: RunnerOptions): StartedRunner {
     ended: runUntilEnd(),
     stop() {
       const stops = lifecycle.stop();
-      if (stops === 1) log.info("Stopping: the runner takes no new tasks", { tasks: held.runningCount() });
-      if (stops === 2) for (const { stop } of held.all()) stop.abort("The runner was stopped");
+      if (stops === 1) log.info("Stopping: the runner takes no new tasks", { tasks: held.count() });
+      if (stops === 2) for (const { stop } of held.all()) stop.abort(RUNNER_STOPPED);
       if (stops === 3) hurry.abort();
       lifecycle.wake();
     },

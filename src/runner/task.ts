@@ -12,13 +12,15 @@ import { environmentOf, LEASE_VARIABLE } from "./environment.ts";
 import { type AskFiles, QUEUE_VARIABLE, serveFileQueue } from "./file_queue.ts";
 import { collectOutput, createFetchRetry, type FetchRetries, type GitRun } from "./git_fetch.ts";
 import { startGuard } from "./processes.ts";
-import { type FreeSpace, troubleOf } from "./machine_trouble.ts";
-import { listLeaseRange, type ListingOutcome } from "./list_range.ts";
+import type { FreeSpace } from "./machine_trouble.ts";
+import { listLeaseRange } from "./list_range.ts";
 import type { Mask } from "../secrets/mask.ts";
 import type { RunnerLease } from "./protocol.ts";
-import { absentReports, listPaths, watchReports } from "./report_files.ts";
+import { watchReports } from "./report_files.ts";
 import { commandOf } from "./task_command.ts";
+import { type TaskLimits, watchTask } from "./task_limits.ts";
 import { toLogNote } from "./task_log.ts";
+import { type TaskOutcome, toOutcome, toStop } from "./task_outcome.ts";
 import { mismatchOf, readBranchHead, readHead, type SettleCommit } from "./tested_commit.ts";
 
 /** Names the file with the plan of the shard, for `assay split`. */
@@ -53,6 +55,8 @@ export type TaskOptions = {
   graceMs: number;
   /** undefined: the system has none. */
   cgroups: Cgroups | undefined;
+  /** Descriptors of locks, which last until the processes of the task are gone, also if the runner is killed. */
+  locks?: readonly number[];
   /** For a task with `git`: the runner's clone of its repository. */
   checkout?: Checkout | undefined;
   /** Gets what gives the work tree back, once nobody reads the report in it any more. */
@@ -62,36 +66,6 @@ export type TaskOptions = {
   /** How often a failed fetch of the repository is tried again. */
   fetchRetries?: FetchRetries;
 };
-
-/** Files that a task has left for the run as a whole, by absolute path. */
-type Artifacts = { directory: string; paths: string[] };
-
-/** How a task ended, its processes being gone. */
-export type TaskOutcome =
-  | Extract<ListingOutcome, { kind: "commits" }>
-  | {
-      kind: "report";
-      paths: string[];
-      /** Where the task ran. */
-      directory: string;
-      /** Absent: the command did not end by itself. */
-      exitCode?: number;
-      /** Why it did not. */
-      problem?: string;
-      artifacts?: Artifacts;
-    }
-  /** There was no file for this shard to run, and so there is no report. */
-  | { kind: "nothing"; exitCode: 0 }
-  | {
-      kind: "failure";
-      message: string;
-      exitCode?: number;
-      artifacts?: Artifacts;
-      /** The commit cannot be checked out or built. */
-      reason?: "no_build";
-    }
-  /** The machine could not run the task, which says nothing about its tests. */
-  | { kind: "infrastructure"; message: string; exitCode?: number };
 
 /** Never rejects. */
 export async function runTask(options: TaskOptions): Promise<TaskOutcome> {
@@ -122,15 +96,18 @@ async function runIn(folder: string, given: TaskOptions): Promise<TaskOutcome> {
   if (refused.length > 0) return { kind: "failure", message: tellRefused(refused, lease.taskSlug) };
   const mark = `${LEASE_VARIABLE}=${lease.id}`;
   const cgroup = options.cgroups?.create();
-  const guard = startGuard(mark, host["PATH"], cgroup);
+  const guard = startGuard(mark, host["PATH"], cgroup, options.locks);
   const planPath = join(folder, "plan.json");
   if (plan !== undefined) writeFileSync(planPath, plan);
-  const queue = options.askFiles && serveFileQueue(folder, options.askFiles);
+  const seconds = Math.min(lease.timeoutSeconds, config.timeoutSeconds ?? lease.timeoutSeconds);
+  const { silenceSeconds } = config;
+  const limits = watchTask({ stop: options.stop, seconds, silenceSeconds }, (message) => note(message));
+  const { askFiles } = options;
+  const queue = askFiles && serveFileQueue(folder, (...asked) => limits.waiting(() => askFiles(...asked)));
   const own = {
     ...(plan === undefined ? {} : { [PLAN_VARIABLE]: planPath }),
     ...(queue ? { [QUEUE_VARIABLE]: queue.path } : {}),
   };
-  const silence = watchSilence(config.silenceSeconds);
   let signal: string | undefined;
   const shared = {
     mark,
@@ -138,18 +115,21 @@ async function runIn(folder: string, given: TaskOptions): Promise<TaskOutcome> {
     cgroup,
     folder,
     onOutput: (bytes: Uint8Array) => {
-      silence.heard();
+      limits.heard();
       onOutput(bytes);
     },
     onSignal: (by: string) => void (signal = by),
     hurry,
     graceMs,
   };
-  const run: Run = (command, directory, stop, more) => {
+  const note = (text: string) => shared.onOutput(toLogNote(text));
+  const run: Run = async (command, directory, stop, more) => {
     signal = undefined;
     // The commit of the lease is found before the first command of the task.
     const environment = { ...environmentOf(lease, host, config.pass), ...own, ...more };
-    return runTaskCommand({ ...shared, directory, environment, command, stop });
+    const exitCode = await limits.running(() => runTaskCommand({ ...shared, directory, environment, command, stop }));
+    if (signal !== undefined && !stop.aborted) note(`The command was ended by ${signal}`);
+    return exitCode;
   };
   // Nothing of the execution: it must not say how git reaches the repository.
   const ofGit = environmentOf({ ...lease, variables: {} }, host, config.pass);
@@ -159,13 +139,17 @@ async function runIn(folder: string, given: TaskOptions): Promise<TaskOutcome> {
     const exitCode = await runTaskCommand({ ...shared, onOutput, directory, environment, command, stop });
     return { exitCode, output: end() };
   };
-  const note = (text: string) => shared.onOutput(toLogNote(text));
   const runs = { run, runGit, note, retryFetch: createFetchRetry(note, options.fetchRetries) };
   const place: Place = { directory: config.workingDirectory };
-  const hasNoFiles = () => queue?.gaveNothing() === true;
-  const end = await runAll(options, runs, place, { hasNoFiles, silence, endedBy: () => signal }, join(folder, "rerun"))
-    .catch((error) => cannotRun(error, lease.taskSlug))
-    .finally(() => queue?.stop());
+  const end = await runAll(options, runs, place, { limits, endedBy: () => signal }, join(folder, "rerun"))
+    .catch((error) => {
+      const ending = limits.ending();
+      return ending ? toStop(ending) : cannotRun(error, lease.taskSlug);
+    })
+    .finally(() => {
+      limits.end();
+      return queue?.stop();
+    });
   const late = AbortSignal.timeout(AFTER_SECONDS * 1000);
   for (const command of lease.commits ? [] : config.after) await run(command, place.directory, late).catch(() => {});
   if (place.tree) options.onTree?.(place.tree.release);
@@ -190,103 +174,58 @@ async function runAll(
   options: TaskOptions,
   runs: Runs,
   place: Place,
-  watch: { hasNoFiles: () => boolean; silence: Silence; endedBy: () => string | undefined },
+  { limits, endedBy }: { limits: TaskLimits; endedBy: () => string | undefined },
   listPath: string,
 ): Promise<TaskOutcome> {
-  const { lease, mask, stop } = options;
+  const { lease, mask } = options;
   const { run } = runs;
+  const stop = limits.signal;
   let { config } = options;
   // Cut afterwards: the half of a secret is none that is known.
   const quote = (command: string) => {
     const text = mask.text(command);
     return JSON.stringify(text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…`.toWellFormed() : text);
   };
-  const seconds = Math.min(lease.timeoutSeconds, config.timeoutSeconds ?? lease.timeoutSeconds);
-  const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(), seconds * 1000);
-  const { silence } = watch;
-  const either = AbortSignal.any([stop, timeout.signal, silence.signal]);
-  const reasonOf = (): string | undefined => {
-    if (stop.aborted) return String(stop.reason);
-    if (timeout.signal.aborted) return `Timed out after ${seconds} s`;
-    if (silence.signal.aborted) return `The command printed nothing for ${config.silenceSeconds} s`;
-    return undefined;
+  /** How the task ends if it ends now, whatever its commands have said. */
+  const stopped = (): TaskOutcome | undefined => {
+    const ending = limits.ending();
+    return ending && toStop(ending);
   };
-  /** Why the task ends now, whatever the command has said. */
-  const stopped = (): { kind: "failure"; message: string } | undefined => {
-    const message = reasonOf();
-    return message === undefined ? undefined : { kind: "failure", message };
-  };
-  const noteReason = () => runs.note(reasonOf() ?? "");
-  either.addEventListener("abort", noteReason);
-  try {
-    if (lease.commits) {
-      const listed = await listLeaseRange({ ...options, stop: either }, runs);
-      return stopped() ?? listed;
-    }
-    const isOut = await enterTree({ ...options, stop: either }, runs, place, quote);
-    if (isOut) return stopped() ?? isOut;
-    config = { ...config, workingDirectory: place.directory };
-    const tested = { ...options, config, stop: either };
-    await findCommit(tested, runs, await readTestedHead(tested));
-    for (const command of config.before) {
-      const exitCode = await run(command, place.directory, either);
-      const end = stopped();
-      if (end) return end;
-      if (exitCode !== 0) {
-        const message = `The before command ${quote(command)} ended with ${exitCode}`;
-        return { kind: "infrastructure", message, exitCode };
-      }
-    }
-    requireDirectory(config.workingDirectory);
-    const head = await readTestedHead(tested);
-    await findCommit(tested, runs, head);
-    if (head !== null) lease.execution.commit ??= await options.settleCommit(head);
-    const mismatch = mismatchOf(lease.execution, head);
-    if (mismatch !== null) return { kind: "infrastructure", message: mismatch };
-    const look = watchReports(config.report, config.workingDirectory);
-    const lookForArtifacts = watchReports(config.artifacts, config.workingDirectory);
-    const { command, environment, unselectable } = commandOf({ ...options, config }, listPath);
-    if (unselectable !== undefined) return { kind: "failure", message: unselectable };
-    const exitCode = await run(command, place.directory, either, environment);
-    const end = stopped();
-    const { fresh, stale } = look();
-    const artifacts = lookForArtifacts().fresh;
-    const left = artifacts.length > 0 ? { artifacts: { directory: place.directory, paths: artifacts } } : {};
-    const trouble =
-      end || exitCode === 0 ? null : troubleOf({ config, freeSpace: options.freeSpace }, exitCode, fresh.length > 0);
-    const signal = watch.endedBy();
-    if (trouble !== null)
-      return { kind: "infrastructure", message: trouble, ...(signal === undefined ? { exitCode } : {}) };
-    const absent = absentReports(config.report, config.workingDirectory, fresh);
-    const isPart = exitCode === 0 && fresh.length > 0 && absent.length > 0;
-    const problem =
-      end?.message ??
-      (signal !== undefined
-        ? `The command was ended by ${signal}`
-        : isPart
-          ? `No report: ${listPaths(absent, config.workingDirectory)}`
-          : undefined);
-    // The results up to the interruption count, and what has ended it makes the task fail.
-    if (fresh.length > 0 && !stop.aborted)
-      return {
-        ...{ kind: "report", paths: fresh, directory: place.directory },
-        ...(problem === undefined ? { exitCode } : { problem }),
-        ...left,
-      };
-    if (end) return { ...end, ...left };
-    if (exitCode === 0 && watch.hasNoFiles()) return { kind: "nothing", exitCode };
-    const why =
-      stale.length > 0
-        ? `the report is older than the task: ${listPaths(stale, config.workingDirectory)}`
-        : `no report: ${listPaths(config.report, config.workingDirectory)}`;
-    if (problem !== undefined) return { kind: "failure", message: `${problem}, ${why}`, ...left };
-    return { kind: "failure", message: `The command ended with ${exitCode}, ${why}`, exitCode, ...left };
-  } finally {
-    either.removeEventListener("abort", noteReason);
-    clearTimeout(timer);
-    silence.end();
+  if (lease.commits) {
+    const listed = await listLeaseRange({ ...options, stop }, runs);
+    return stopped() ?? listed;
   }
+  const isOut = await enterTree({ ...options, stop }, runs, place, quote);
+  if (isOut) return stopped() ?? isOut;
+  config = { ...config, workingDirectory: place.directory };
+  const tested = { ...options, config, stop };
+  await findCommit(tested, runs, await readTestedHead(tested));
+  for (const command of config.before) {
+    const exitCode = await run(command, place.directory, stop);
+    const end = stopped();
+    if (end) return end;
+    if (exitCode !== 0) {
+      const message = `The before command ${quote(command)} ended with ${exitCode}`;
+      return { kind: "infrastructure", message, exitCode };
+    }
+  }
+  requireDirectory(config.workingDirectory);
+  const head = await readTestedHead(tested);
+  await findCommit(tested, runs, head);
+  if (head !== null) lease.execution.commit ??= await options.settleCommit(head);
+  const mismatch = mismatchOf(lease.execution, head);
+  if (mismatch !== null) return { kind: "infrastructure", message: mismatch };
+  const look = watchReports(config.report, config.workingDirectory);
+  const lookForArtifacts = watchReports(config.artifacts, config.workingDirectory);
+  const { command, environment, unselectable } = commandOf({ ...options, config }, listPath);
+  if (unselectable !== undefined) return { kind: "failure", message: unselectable };
+  const exitCode = await run(command, place.directory, stop, environment);
+  const ending = limits.ending();
+  const paths = lookForArtifacts().fresh;
+  return toOutcome(tested, {
+    ...{ exitCode, ending, signal: endedBy(), reports: look() },
+    artifacts: paths.length > 0 ? { artifacts: { directory: place.directory, paths } } : {},
+  });
 }
 
 /** Returns the commit that is checked out where the task runs; null: none, or it does not matter. */
@@ -306,24 +245,4 @@ async function findCommit(
   const run = toRunGit(runGit, { lfs: true }, stop);
   const read = () => readBranchHead(run, config.workingDirectory, host["PATH"], branch);
   execution.commit = await settleCommit(await retryFetch(read, stop));
-}
-
-type Silence = { signal: AbortSignal; heard: () => void; end: () => void };
-
-/** Its signal is aborted when nothing is heard for so long; undefined: never. */
-function watchSilence(seconds: number | undefined): Silence {
-  const silent = new AbortController();
-  if (seconds === undefined) return { signal: silent.signal, heard: () => {}, end: () => {} };
-  let heardAt = performance.now();
-  const look = () => {
-    const left = heardAt + seconds * 1000 - performance.now();
-    if (left <= 0) silent.abort();
-    else timer = setTimeout(look, left);
-  };
-  let timer = setTimeout(look, seconds * 1000);
-  return {
-    signal: silent.signal,
-    heard: () => void (heardAt = performance.now()),
-    end: () => clearTimeout(timer),
-  };
 }

@@ -9,7 +9,7 @@ import type { Mask } from "../secrets/mask.ts";
 import { findNamedAttachments, type NamedAttachment } from "./named_attachments.ts";
 import type { RunnerLease, Server } from "./protocol.ts";
 import { sendAttachments, toAttachmentLines } from "./send_attachments.ts";
-import type { TaskOutcome } from "./task.ts";
+import type { TaskOutcome } from "./task_outcome.ts";
 
 /** The slot of the task is occupied meanwhile. For all attachments of a task together, then once more for each request. */
 const PATIENCE_MS = 120_000;

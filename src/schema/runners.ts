@@ -15,6 +15,11 @@ const runner = v.strictObject({
   ),
   free: v.pipe(count, v.description("The number of tasks that it could begin at its last request"), v.examples([1])),
   seenAt: described(time, "The time of its last request"),
+  online: described(
+    v.boolean(),
+    "Whether it has made a request within the last two minutes and has not ended since",
+    true,
+  ),
   version: described(v.nullable(v.string()), "The version of the runner; null: unknown", "1.4.0"),
   paused: described(
     v.nullable(

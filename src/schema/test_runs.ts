@@ -268,9 +268,16 @@ export const uploadParameters = v.strictObject({
     "Timed out after 600 s",
   ),
   allow_empty: described(
-    v.optional(booleanText, "false"),
-    "Whether a report without test cases is accepted. Otherwise it is answered 400, unless exit_code reports a " +
-      "failure",
+    v.optional(
+      v.pipe(
+        v.picklist(["true", "false", "if_no_files"], 'expected "true", "false" or "if_no_files"'),
+        v.transform((value) => (value === "if_no_files" ? value : value === "true")),
+        v.metadata({ openapi: { type: "string", enum: ["true", "false", "if_no_files"] } }),
+      ),
+      "false",
+    ),
+    "Whether a report without test cases is accepted; if_no_files: only from a shard to which the split of the task gave no files. " +
+      "Otherwise it is answered 400, unless exit_code reports a failure",
   ),
   format: described(
     v.optional(text(50)),

@@ -1,8 +1,7 @@
 /** The files of tasks that are split while they run. */
 
 import type { FileQueue } from "../rules/batches.ts";
-import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
-import type { Shard } from "../schema/fields.ts";
+import { toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import type { PlanKey } from "./plans.ts";
 
 type StoredQueue = FileQueue & { runs: number; files: string[] };
@@ -20,19 +19,6 @@ export const lockFileQueue = async (
     where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and shards = ${shards}
     for update`;
   return row;
-};
-
-/** The files that a shard has taken from its queue. */
-export const selectTakenFiles = async (
-  sql: Sql,
-  { projectId, executionId, taskSlug }: PlanKey,
-  shard: Shard,
-): Promise<string[]> => {
-  const rows = await sql<{ file: string }[]>`
-    select f.file from file_queue q cross join lateral unnest(q.files, q.file_shards) as f (file, shard)
-    where q.project_id = ${projectId} and q.execution_id = ${executionId} and q.task_slug = ${taskSlug} and q.shards = ${shard.of}
-      and f.shard = ${shard.index}`;
-  return rows.map(({ file }) => file);
 };
 
 /** Inserts the first queue; concurrent requests, also on other servers, find it. */

@@ -115,8 +115,6 @@ export const deleteOldRunners = (sql: Sql, days: number) =>
 export type TeamRunner = Omit<Runner, "leases"> & {
   projectId: string;
   projectName: string;
-  /** Whether it has requested work lately. */
-  isThere: boolean;
   /** The leases that the runner holds; the first ones if there are many. */
   leases: (Runner["leases"][number] & { execution: { key: string | null; number: number; branch: string | null } })[];
   held: number;
@@ -133,7 +131,7 @@ export const selectTeamRunners = (
 ) => sql<TeamRunner[]>`
   select p.id as "projectId", p.name as "projectName", r.name, to_json(r.labels) as labels,
     to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt", r.version, ${pauseOf(sql, sql`r`)} as paused,
-    ${isSeen(sql, sql`r`)} as "isThere", (
+    ${isSeen(sql, sql`r`)} as online, (
       select coalesce(json_agg(json_build_object(
         'id', l.id, 'executionId', l.execution_id, 'taskSlug', l.task_slug,
         'shard', case when l.shard > 0 then json_build_object('index', l.shard, 'total', l.shards) end,
@@ -191,7 +189,8 @@ export const selectTeamQueue = (sql: Sql, teamId: string, limit: number) => sql<
 
 /** Returns runners by name; one row more than `limit`. */
 export const selectRunners = (sql: Sql, projectId: string, limit: number, after: string | undefined) => sql<Runner[]>`
-  select r.name, to_json(r.labels) as labels, to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt", r.version, ${pauseOf(sql, sql`r`)} as paused, (
+  select r.name, to_json(r.labels) as labels, to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt",
+    ${isSeen(sql, sql`r`)} as online, r.version, ${pauseOf(sql, sql`r`)} as paused, (
     select coalesce(json_agg(json_build_object(
       'id', l.id, 'executionId', l.execution_id, 'taskSlug', l.task_slug,
       'shard', case when l.shard > 0 then json_build_object('index', l.shard, 'total', l.shards) end,

@@ -973,9 +973,11 @@ describe("GET …/runners", () => {
     expect(await place.list("/runners")).toEqual([
       {
         ...{ name: "r1", labels: [], taskSlugs: ["unit"], free: 0, paused: null, version: null },
-        ...{ seenAt: expect.any(String), leases: [held] },
+        ...{ seenAt: expect.any(String), online: true, leases: [held] },
       },
     ]);
+    await sync(place, { free: 0, stopping: true });
+    expect(await place.list("/runners")).toMatchObject([{ name: "r1", online: false }]);
     expect(await createAsking(ask, rival).list("/runners")).toEqual([]);
   });
 });

@@ -270,6 +270,35 @@ describe("a shard that does not run all files of its plan", () => {
     expect(await send(execution, task, 2, [skipped!])).toMatchObject({ verdict: "passed", passed: 4, attempt: 2 });
   });
 
+  test("is complete without a report if it has no file, which its report has to claim", async () => {
+    const names = Array.from({ length: 9 }, (_, at) => `f${at}.ts`);
+    const [mine, theirs] = [1, 2].map((shard) => names.find((file) => hashShard(file, 2) === shard)!);
+    const send = async (execution: string, shard: number, allowEmpty: string) =>
+      await own.call(
+        "POST",
+        `/test-runs?execution_id=${execution}&task_slug=none&shard=${shard}/2&allow_empty=${allowEmpty}`,
+        "",
+      );
+    const begun = async (files: string[]) => {
+      const execution = await begin();
+      await own.post(`/executions/${execution}/test-runs/none/plan?shard=1/2`, { files });
+      return execution;
+    };
+    const half = await begun([mine!]);
+    expect(await send(half, 1, "if_no_files")).toMatchObject({
+      status: 400,
+      body: { error: { message: "The report holds no test case, and the split gave this shard 1 file" } },
+    });
+    expect((await send(half, 2, "if_no_files")).body.warnings).toEqual(["The split gave shard 2 of 2 no files"]);
+    const { status, body } = await send(await begin(), 1, "if_no_files");
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining("nothing says that the split gave")]);
+    // Whoever allows empty reports does not get a green run in which no shard has run anything.
+    const both = await begun([mine!, theirs!]);
+    expect((await send(both, 1, "true")).body.verdict).toBe("passed");
+    const last = (await send(both, 2, "true")).body;
+    expect([last.verdict, last.warnings]).toEqual(["failed", expect.arrayContaining(["No shard has run a test"])]);
+  });
+
   test("is complete if the file has no tests in any run", async () => {
     await upload(
       "helpers",

@@ -1,9 +1,10 @@
 /** Logs, secrets and gates of the tasks of `assay runner`, and how many run at once. */
 
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readFileSync, symlinkSync } from "node:fs";
 import { createAsking, type Project } from "../asking.ts";
 import { createHarness, until } from "../harness.ts";
+import { hashShard } from "../../src/rules/plan.ts";
 import { awaitFile, createRunners, lives, pidIn, report, stopped, task } from "../runners.ts";
 
 const harness = await createHarness();
@@ -79,6 +80,52 @@ test("two that write the same report are not at work together, and what is free 
     expect((await ends(project, id)).status).toBe("passed");
     expect((await casesOf(project, id)).map(({ name }: any) => name)).toEqual([id]);
   }
+  await stopped(runner);
+});
+
+test("two runners in one folder work one after the other, also under two names of it, and beside others", async () => {
+  const project = await fresh();
+  const id = await start(project, { tasks: [{ slug: "unit", shards: 2 }] });
+  const write = `printf '<testsuite name="u"><testcase name="%s"/></testsuite>' "$ASSAY_SHARD"`;
+  const tasks = {
+    unit: {
+      command: `mkdir alone || exit 9; ${awaitFile("go")}; ${write} > report.xml; rmdir alone`,
+      report: "report.xml",
+    },
+  };
+  const one = startRunner({ place: project, tasks });
+  await runs(project, id);
+  symlinkSync(one.directory, `${one.directory}-link`);
+  const two = startRunner({ place: project, tasks, directory: `${one.directory}-link` });
+  await until(() => two.output().includes("Another runner works in this folder"));
+  await until(() => two.syncs().length > 0);
+  expect(two.syncs()[0]).toMatchObject({ free: 0, waitSeconds: 5 });
+  const elsewhere = startRunner({ place: project, tasks: { unit: task(`${write} > own.xml`) }, args: ["--once"] });
+  expect(await elsewhere.ended).toBe(0);
+  const next = await start(project);
+  await Bun.write(one.file("go"), "");
+  expect([await ends(project, id), await ends(project, next)]).toMatchObject([
+    { status: "passed", passed: 2, failed: 0 },
+    { status: "passed", passed: 1, failed: 0 },
+  ]);
+  expect((await casesOf(project, id)).map(({ name }: any) => name).sort()).toEqual(["1/2", "2/2"]);
+  await Promise.all([stopped(one), stopped(two)]);
+});
+
+test("a shard passes without a report if the split gave it no files, and says so; all of them do not", async () => {
+  const project = await fresh();
+  const askFor = (files: string) =>
+    `curl -s --unix-socket "$ASSAY_QUEUE" -d '{"files":${files}}' http://runner/plan > answer; `;
+  const write = `[ "$ASSAY_SHARD" != 1/2 ] || ${report("p")}`;
+  const own = Array.from({ length: 9 }, (_, at) => `f${at}.ts`).find((file) => hashShard(file, 2) === 1)!;
+  const tasks = { unit: task(askFor(JSON.stringify([own])) + write), none: task(askFor("[]") + "true") };
+  const runner = startRunner({ place: project, tasks });
+  const id = await start(project, { tasks: [{ slug: "unit", shards: 2 }] });
+  expect(await ends(project, id)).toMatchObject({ status: "passed", passed: 1, failed: 0 });
+  const { warnings } = await createAsking(ask, project).get(`/executions/${id}/test-runs/unit`);
+  expect(warnings).toEqual(["The split gave shard 2 of 2 no files"]);
+  const none = await start(project, { tasks: [{ slug: "none", shards: 2 }] });
+  expect((await ends(project, none)).status).toBe("failed");
   await stopped(runner);
 });
 

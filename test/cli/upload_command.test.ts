@@ -3,13 +3,15 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
+import { hashShard } from "../../src/rules/plan.ts";
+import { createAsking } from "../asking.ts";
 import { createFolder } from "../commands.ts";
 import { createHarness, junit, until } from "../harness.ts";
 import { createReceiver } from "../receiver.ts";
 import { createUploads, SOON, script, writes } from "../uploads.ts";
 
 const harness = await createHarness();
-const { acme, addProject } = harness;
+const { acme, addProject, ask } = harness;
 const { start, upload, list, onlyRun, project } = await createUploads(harness);
 
 describe("around a command", () => {
@@ -37,6 +39,46 @@ describe("around a command", () => {
     const line = `\nFAILED unit: ${reason}; 1 passed, 2 failed`;
     expect([ended.code, ended.errors]).toEqual([code, expect.stringContaining(line)]);
     expect(await onlyRun(project)).toMatchObject({ exitCode: null, passed: 1, failed: 2, reason });
+  });
+
+  test("that succeeds and writes one of two named reports is no pass, and one of a glob is", async () => {
+    const project = await addProject(acme);
+    const named = await upload(project, ["report.xml", "more.xml", ...script(writes("pp"))]);
+    const line = `FAILED unit: no report: File not found: "more.xml"; 2 passed, 1 failed`;
+    expect([named.code, named.errors]).toEqual([0, expect.stringContaining(line)]);
+    const glob = await upload(await addProject(acme), ["report.xml", "more/*.xml", ...script(writes("pp"))]);
+    expect([glob.code, glob.errors]).toEqual([0, expect.stringContaining("PASSED unit: 2 passed")]);
+  });
+
+  test("of a shard to which the split gave no files needs no report, and every other shard does", async () => {
+    const project = await addProject(acme);
+    const key = "shards without files";
+    const { post } = createAsking(ask, project);
+    const execution = await post("/executions", { key });
+    const file = Array.from({ length: 9 }, (_, at) => `f${at}.ts`).find((file) => hashShard(file, 2) === 1)!;
+    await post(`/executions/${execution.id}/test-runs/unit/plan?shard=1/2`, { files: [file] });
+    const shard = (index: number) =>
+      upload(project, [
+        "r.xml",
+        "--strict",
+        "--task",
+        "unit",
+        "--execution-key",
+        key,
+        "--shard",
+        `${index}/2`,
+        ...script("true"),
+      ]);
+    const [one, two] = [await shard(1), await shard(2)];
+    expect([one.code, one.errors]).toEqual([
+      1,
+      expect.stringContaining("Without a report, this is recorded as a failure"),
+    ]);
+    expect([two.code, two.errors]).toEqual([
+      0,
+      expect.stringContaining("Warning: The split gave shard 2 of 2 no files"),
+    ]);
+    expect(await onlyRun(project)).toMatchObject({ verdict: "failed", missingShards: [], failed: 1, total: 1 });
   });
 
   test("of timeout that reaches its limit: the limit is named", async () => {

@@ -43,10 +43,16 @@ describe("an upload that fails breaks no build, unless it is to", () => {
         `assay: File not found: "no.xml"\nassay: No file matches "no/*.xml"\n` +
         `assay: Results were not uploaded: No report found\n`,
     });
-    // What is there is sent all the same.
+    // What is there is sent all the same, and a file that is named stands for tests that did not run.
     const project = await addProject(acme);
     const { code, output, errors } = await upload(project, ["r.xml", "no.xml", "--strict"], { folder });
-    expect([code, output, errors]).toEqual([1, expect.stringMatching(/^PASSED /), `assay: File not found: "no.xml"\n`]);
+    expect([code, output, errors]).toEqual([
+      1,
+      expect.stringMatching(/^FAILED unit: no report: File not found: "no.xml"; 1 passed, 1 failed /),
+      `assay: File not found: "no.xml"\nassay: The missing report is recorded as a failure\n`,
+    ]);
+    const part = await upload(project, ["r.xml", "no/*.xml"], { folder });
+    expect([part.code, part.output]).toEqual([0, expect.stringMatching(/^PASSED /)]);
   });
 
   test("a key that is no longer valid, and a project that is not there", async () => {

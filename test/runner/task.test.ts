@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type Cgroups, findOwnCgroup, openCgroups } from "../../src/runner/cgroups.ts";
 import type { TaskConfig } from "../../src/runner/config.ts";
 import { createMask } from "../../src/secrets/mask.ts";
+import type { AskFiles } from "../../src/runner/file_queue.ts";
 import type { RunnerLease } from "../../src/runner/protocol.ts";
 import { runTask } from "../../src/runner/task.ts";
 import { until } from "../harness.ts";
@@ -31,6 +32,7 @@ type More = {
   host?: Record<string, string>;
   graceMs?: number;
   cgroups?: Cgroups | undefined;
+  askFiles?: AskFiles;
   freeSpace?: (path: string) => { bytes: number; files: number };
   /** The content of files in the directory. */
   files?: Record<string, string>;
@@ -85,6 +87,7 @@ function begin(command: string, more: More = {}) {
       graceMs: more.graceMs ?? 10_000,
       mask: createMask(more.secrets ?? []),
       cgroups: more.cgroups,
+      askFiles: more.askFiles,
       ...(more.freeSpace ? { freeSpace: more.freeSpace } : {}),
     },
   });
@@ -113,7 +116,11 @@ describe("the exit code", () => {
 
   test("is none where a signal has ended the command", async () => {
     const message = 'The command was ended by SIGSEGV, no report: "report.xml"';
-    expect(await begin("kill -SEGV $$").ended).toEqual({ kind: "failure", message });
+    const task = begin("kill -SEGV $$");
+    expect([await task.ended, task.output()]).toEqual([
+      { kind: "failure", message },
+      "[assay] The command was ended by SIGSEGV\n",
+    ]);
   });
 
   test("is none where the command cannot be started, which names the task and its directory", async () => {
@@ -416,6 +423,14 @@ describe("a time-out", () => {
     expect(pidsIn(silent.output()).map(lives)).toEqual([false]);
     const talking = begin("for i in 1 2 3 4; do sleep 0.4; echo $i; done; echo '<x/>' > report.xml", { config });
     expect(await talking.ended).toMatchObject({ kind: "report", exitCode: 0 });
+    // The runner waits, for example for its rate limit.
+    const answer = { status: 200, text: "{}", headers: new Headers() };
+    const askFiles = () => Bun.sleep(1_500).then(() => answer);
+    const waiting = begin(
+      `curl -s --unix-socket "$ASSAY_QUEUE" -d '{"files":[]}' http://runner/batch; ${WRITE_REPORT}`,
+      { config, askFiles },
+    );
+    expect(await waiting.ended).toMatchObject({ kind: "report", exitCode: 0 });
   });
 
   test("leaves a named report unwritten, which cannot be green", async () => {

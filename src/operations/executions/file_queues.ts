@@ -1,6 +1,6 @@
 /** Dynamic splitting: shards take batches of a task's files while they run. */
 
-import { countUnrun, newQueue, nextBatch, orderFiles, releaseShard } from "../../rules/batches.ts";
+import { newQueue, nextBatch, orderFiles, releaseShard } from "../../rules/batches.ts";
 import { matchTimings } from "../../rules/plan.ts";
 import { refuse, refuseAbsent } from "../../schema/refusal.ts";
 import type { Shard } from "../../schema/fields.ts";
@@ -75,23 +75,4 @@ export async function requireHeldLease(
 export async function releaseFiles(sql: Tx, key: PlanKey, shard: Shard): Promise<void> {
   const queue = await lockFileQueue(sql, key, shard.of);
   if (queue) await updateFileQueue(sql, key, releaseShard(queue, shard.index));
-}
-
-/**
- * Returns a warning about files of the task that no shard has run, in the transaction that ingests the report of a shard. Returns undefined
- * if all files were run, if other shards may still run them, or if the task has no queue.
- */
-export async function findUnrunFiles(
-  sql: Tx,
-  key: PlanKey,
-  shard: Shard,
-  hasAllOthers: boolean,
-): Promise<string | undefined> {
-  const queue = await lockFileQueue(sql, key, shard.of);
-  if (!queue) return undefined;
-  const { own, waiting } = countUnrun(queue, shard.index);
-  const files = (count: number) => `${count} ${count === 1 ? "file" : "files"} of the split`;
-  if (own > 0) return `${files(own)} went to this shard, which has not said that it has run them`;
-  if (hasAllOthers && waiting > 0) return `${files(waiting)} went to no shard`;
-  return undefined;
 }

@@ -6,6 +6,7 @@ import { durationOf, machineOf, type ResolvedReport } from "./prepare.ts";
 import { type ComparedDurations, slowerInRun } from "./slower.ts";
 import { MAX_COUNT } from "../../reports/text.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/origin.ts";
+import type { SplitNote } from "../executions/split_files.ts";
 import { type AbsentCases, hasStoppedEarly, toAbsence } from "../../rules/absent_tests.ts";
 import { startOf, timesOf } from "../../rules/duration.ts";
 import { endOfTask, type ExecutionEvent, hasEnded, verdictAtEnd } from "../../rules/execution.ts";
@@ -64,8 +65,8 @@ export type ReportFacts = {
   stored: StoredResults | undefined;
   /** The quarantined test cases among those that failed in the report or in the stored blocks. */
   quarantined: ReadonlySet<number>;
-  /** A warning that names the files of a split task that no shard has run. */
-  unrunFiles: string | undefined;
+  /** What the split of the task over shards says about the report. */
+  splitNote: SplitNote | undefined;
   /** Earlier failures outside of tests, such as in hooks, that the report shows to be over. */
   replaced: readonly ReplacedFailure[];
   /** The results of the original build that this rerun does not repeat; undefined if the execution is not a rerun. */
@@ -304,7 +305,7 @@ export function toShard(
 }
 
 function toAttempt(
-  { resolved, parameters, time, attempts: before, unrunFiles, replaced }: ReportFacts,
+  { resolved, parameters, time, attempts: before, splitNote, replaced }: ReportFacts,
   shard: number,
   warnings: readonly string[],
 ): Attempt {
@@ -318,7 +319,7 @@ function toAttempt(
   const isAtEnd = completed_at !== undefined || lease_id !== undefined;
   return {
     ...{ shard, number: nextNumber(before, shard), digest, format: report.format },
-    partial: report.partial || unrunFiles !== undefined,
+    partial: report.partial || splitNote?.isPartial === true,
     exitCode: exit_code ?? null,
     ...{ exitCase, passed, failed, skipped, durationMs },
     failedCases:
@@ -327,7 +328,7 @@ function toAttempt(
       ...warnings,
       ...replaced.map(replacedWarning),
       ...report.warnings,
-      ...(unrunFiles === undefined ? [] : [unrunFiles]),
+      ...(splitNote === undefined ? [] : [splitNote.text]),
     ],
     startedAt: startOf({ durationMs, endedAt: report.completedAt }, time.at, isAtEnd),
     overheadCases: resolved.overheads.map(({ testCase }) => testCase),

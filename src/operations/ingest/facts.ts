@@ -8,8 +8,7 @@ import type { ResolvedReport, RunnerFailure } from "./prepare.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/origin.ts";
 import { findNotRerun } from "../executions/rerun_results.ts";
 import { findReplaced } from "./replaced.ts";
-import { findSkippedFiles } from "../executions/skipped_files.ts";
-import { findUnrunFiles } from "../executions/file_queues.ts";
+import { readSplit, type SplitNote } from "../executions/split_files.ts";
 import { endByReport } from "../executions/lease_ends.ts";
 import type { ReplacedFailure } from "../../rules/outside_of_tests.ts";
 import { isFailure, toStatus } from "../../rules/merge.ts";
@@ -42,7 +41,7 @@ export type MatchedReport = {
 export type LoadedFacts = {
   attempts: readonly Attempt[];
   stored: StoredResults | undefined;
-  unrunFiles: string | undefined;
+  splitNote: SplitNote | undefined;
   replaced: readonly ReplacedFailure[];
   earlier: EarlierResults | undefined;
   absent: AbsentCases | undefined;
@@ -150,7 +149,7 @@ async function loadRunFacts(
   const shard = toShard(run ?? newRun(execution, resolved.taskSlug, time.at), attempts, parameters);
   if (attempts.some((attempt) => attempt.shard === shard.index && attempt.digest === resolved.digest))
     return {
-      ...{ stored: undefined, unrunFiles: undefined, replaced: [], earlier: undefined },
+      ...{ stored: undefined, splitNote: undefined, replaced: [], earlier: undefined },
       ...{ isRepeated: true, isIn: false },
     };
   const arrived = new Set(attempts.map((attempt) => attempt.shard)).add(shard.index);
@@ -172,11 +171,12 @@ async function loadRunFacts(
   return {
     isRepeated: false,
     isIn: arrived.size >= shard.of,
-    unrunFiles: isSplit
-      ? ((await findUnrunFiles(sql, key, { ...shard, index: shard.index || 1 }, arrived.size >= shard.of)) ??
-        (shard.of > 1
-          ? await findSkippedFiles(sql, key, shard, { runId: run?.id, report: resolved.report })
-          : undefined))
+    splitNote: isSplit
+      ? await readSplit(sql, key, shard, {
+          ...{ run, report: resolved.report, hasAllOthers: arrived.size >= shard.of },
+          isEmpty: resolved.results.length === 0 && resolved.report.countsOnly === null,
+          needsEmptyShard: parameters.allow_empty === "if_no_files",
+        })
       : undefined,
     stored:
       run && attempts.length > 0

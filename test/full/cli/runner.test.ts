@@ -74,3 +74,20 @@ test("a kill -9 leaves no process behind", async () => {
   await until(async () => (await Bun.$`grep -sl ${lease!["id"]} /proc/[0-9]*/environ`.nothrow().text()) === "");
   await until(() => !lives(pid));
 });
+
+test("a runner that is killed keeps its folder until the processes of its task are gone", async () => {
+  const project = await fresh();
+  const tasks = {
+    stubborn: task(`trap '' TERM HUP; echo $$ > pid; while :; do sleep 0.05; done`, { report: "one.xml" }),
+    unit: task(`if kill -0 $(cat pid); then exit 9; fi; ${report("p", "two.xml")}`, { report: "two.xml" }),
+  };
+  const killed = startRunner({ place: project, tasks });
+  await start(project, { tasks: ["stubborn"] });
+  await until(() => readText(killed.file("pid")) !== "");
+  const id = await start(project);
+  const other = startRunner({ place: project, tasks, directory: killed.directory, args: ["--once"] });
+  await until(() => other.output().includes("Another runner works in this folder"));
+  killed.kill();
+  expect(await other.ended).toBe(0);
+  expect(await ends(project, id)).toMatchObject({ status: "passed", passed: 1 });
+});

@@ -8,7 +8,7 @@ import { fitLogPart, jsonBytes } from "../../../src/runner/log_part.ts";
 import { gitReasonIn } from "../../../src/runner/git_fetch.ts";
 import { createMask } from "../../../src/secrets/mask.ts";
 import { readSyncAnswer } from "../../../src/runner/protocol.ts";
-import { listPaths, mayShareReport } from "../../../src/runner/report_files.ts";
+import { listPaths, mayShareReport, reachesOf } from "../../../src/runner/report_files.ts";
 import { createTaskLog, toLogNote } from "../../../src/runner/task_log.ts";
 import { mismatchOf } from "../../../src/runner/tested_commit.ts";
 import { fitsInForm, mediaTypeOf } from "../../../src/runner/attachment_body.ts";
@@ -115,8 +115,8 @@ testLinearity("runner", {
     // A pattern has at most 1,000 characters.
     mayShareReport: (text) =>
       mayShareReport(
-        { report: [text.slice(0, 1_000)], workingDirectory: "/w" },
-        { report: [`*${text.slice(0, 1_000)}`], workingDirectory: "/w" },
+        reachesOf({ report: [text.slice(0, 1_000)], workingDirectory: "/w" }),
+        reachesOf({ report: [`*${text.slice(0, 1_000)}`], workingDirectory: "/w" }),
       ),
     watchReports: null,
   },
@@ -125,6 +125,8 @@ testLinearity("runner", {
   "shield.ts": { shield: null },
   "own_key.ts": { askWithOwnKey: null },
   "task.ts": { runTask: null },
+  "task_limits.ts": { watchTask: null },
+  "task_outcome.ts": { toOutcome: null, toStop: null },
   "task_command.ts": { commandOf: null },
   "tested_commit.ts": {
     ...{ createSettleCommit: null, readBranchHead: null, readHead: null },
@@ -132,7 +134,7 @@ testLinearity("runner", {
   },
   // The files are those of the tree.
   "machine_trouble.ts": { troubleOf: null },
-  "folder_lock.ts": { lockFolder: null },
+  "folder_lock.ts": { createFolderLocks: null, lockFolder: null },
   "tree_repository.ts": { copyFolder: null, createTreeRepository: null },
   "tree_state.ts": { readTree: null, removePath: null, restoreTree: null, toTreeState: null },
   "work_trees.ts": { createWorkTrees: null, gitCopyOf: null },

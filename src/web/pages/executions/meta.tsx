@@ -114,7 +114,7 @@ export function metaOf(
     ) : null,
     !isGreen && recovered > 0 ? <span>{toHtml([flakyWord(view)])}</span> : null,
     skipped > 0 ? <span>{toCount(skipped)} skipped</span> : null,
-    machineTimeMs !== durationMs ? <span>machine time {toDuration(machineTimeMs)}</span> : null,
+    machineTimeMs > 0 && machineTimeMs !== durationMs ? <span>machine time {toDuration(machineTimeMs)}</span> : null,
     isOver && flaky > 0 && (counts.new ?? 0) > 0 ? <span>{toCount(flaky)} known flaky failed</span> : null,
     isOver && incident > 0 && (counts.new ?? 0) > 0 ? <span>{toCount(incident)} failed in an incident</span> : null,
     isOver && quarantined > 0 && !isGreen ? <span>{toCount(quarantined)} quarantined, not counted</span> : null,

@@ -28,7 +28,7 @@ const MAX_COMMANDS = 20;
 function runnersHeadline(queue: readonly Waiting[], runners: readonly TeamRunner[]): { status: string; text: string } {
   const waiting = queue.reduce((sum, row) => sum + row.waiting, 0);
   const unserved = queue.reduce((sum, row) => sum + row.unserved, 0);
-  const online = runners.filter(({ isThere }) => isThere);
+  const online = runners.filter((runner) => runner.online);
   const atWork = online.filter(({ held }) => held > 0).length;
   if (unserved > 0)
     return {

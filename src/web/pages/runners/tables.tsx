@@ -71,9 +71,9 @@ export function queueTable(queue: readonly Waiting[], now: Date): Html {
 }
 
 function doing(runner: TeamRunner): Html {
-  const { leases, held, projectId, isThere } = runner;
+  const { leases, held, projectId, online } = runner;
   if (held === 0)
-    return <span class="soft">{isThere && runner.free > 0 ? counted(runner.free, "free slot") : "–"}</span>;
+    return <span class="soft">{online && runner.free > 0 ? counted(runner.free, "free slot") : "–"}</span>;
   return (
     <>
       {leases.map((lease) => (
@@ -135,11 +135,11 @@ export function runnerTable(runners: readonly TeamRunner[], shown: Shown): Html 
       columns={[["Status", "hidden"], "Runner", ["Labels", "wide"], "Tasks", ["Last seen", "number"]]}
     >
       {runners.map((runner) => {
-        const status = !runner.isThere ? "missing" : runner.paused ? "queued" : runner.held > 0 ? "running" : "passed";
+        const status = !runner.online ? "missing" : runner.paused ? "queued" : runner.held > 0 ? "running" : "passed";
         return (
           <tr>
             <td class="mark-cell">
-              {runner.isThere ? (
+              {runner.online ? (
                 <Mark status={status} word={false} />
               ) : (
                 <span class="mark missing" aria-hidden="true">
@@ -147,7 +147,7 @@ export function runnerTable(runners: readonly TeamRunner[], shown: Shown): Html 
                 </span>
               )}
               <span class="visually-hidden">
-                {runner.isThere ? (runner.held > 0 ? "busy" : runner.paused ? "paused" : "idle") : "offline"}
+                {runner.online ? (runner.held > 0 ? "busy" : runner.paused ? "paused" : "idle") : "offline"}
               </span>
             </td>
             <td class="long">
@@ -157,7 +157,7 @@ export function runnerTable(runners: readonly TeamRunner[], shown: Shown): Html 
                 {runner.taskSlugs === null
                   ? ""
                   : `, only ${runner.taskSlugs.slice(0, 8).join(", ")}${runner.taskSlugs.length > 8 ? ` and ${runner.taskSlugs.length - 8} more` : ""}`}
-                {runner.isThere ? "" : ", offline"}
+                {runner.online ? "" : ", offline"}
                 {runner.version === null ? "" : `, Assay ${runner.version}`}
               </span>
             </td>
