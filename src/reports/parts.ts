@@ -33,6 +33,7 @@ const EVENTS: [kind: string, pattern: RegExp][] = [
   ["dart", /^\{"suite":\{|^\{.*"(?:protocolVersion|testID|suiteID|groupIDs)":/],
   ["pytest_reportlog", /"\$report_type":/],
   ["swift_testing", /^\{(?=.*"kind":).*"payload":/],
+  ["playwright_blob", /^\{"method":"on[A-Z]/],
   ["cucumber_messages", /^\{"(?:meta|source|gherkinDocument|pickle|hook|testRun\w+|testCase\w*|testStep\w+)":/],
 ];
 /** A key that a JSON document of a report begins with, or has near its beginning. */

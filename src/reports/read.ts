@@ -7,7 +7,7 @@ import { emptyReport, type Report, ReportError } from "./report.ts";
 import { NO_TEXT, type Source, toRefusal, toSource, toText } from "./source.ts";
 import { completeFailure } from "./telling.ts";
 import { cut, decode } from "./text.ts";
-import { unpack } from "./unpack.ts";
+import { openResources, unpack } from "./unpack.ts";
 
 /**
  * Reads several files as one report. `format` names one of READERS and overrides recognition; `maxInflatedBytes` limits all files together,
@@ -27,6 +27,7 @@ export function readReport(
     const { name } = file;
     const naming = <T>(read: () => T): T => withName(name, files.length > 1, read);
     const plain = naming(() => unpack(file.bytes, room, options.variable));
+    const resources = naming(() => openResources(file.bytes));
     room -= plain.length;
     if (options.mayBeEmpty && isBlank(plain)) {
       reports.push([name, options.mayBeEmpty === "absent" ? ABSENT : EMPTY]);
@@ -36,7 +37,7 @@ export function readReport(
     // The text is a second copy, and the tree of a large one takes several times as much memory.
     file.bytes = NOTHING;
     if (text !== null && text.length > LARGE_TEXT_LENGTH) Bun.gc(true);
-    const written = naming(() => sourceOf(text, plain));
+    const written = { ...naming(() => sourceOf(text, plain)), resources };
     const { reader, source } = forced
       ? { reader: forced, source: written }
       : naming(() => recognise(written, text ?? ""));

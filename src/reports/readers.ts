@@ -24,6 +24,7 @@ import { readNewman } from "./newman.ts";
 import { readNunit } from "./nunit.ts";
 import { isOpenTestReporting, readOpenTestReporting } from "./open_test_reporting.ts";
 import { readPlaywright } from "./playwright.ts";
+import { isPlaywrightBlob, readPlaywrightBlob } from "./playwright_blob.ts";
 import { readPytestJson } from "./pytest_json.ts";
 import { isPytestReportlog, readPytestReportlog } from "./pytest_reportlog.ts";
 import { foreignKind, hasFields } from "./refusals.ts";
@@ -75,6 +76,12 @@ export const READERS: Reader[] = [
     // Before version 1.38 it had no stats.
     recognise: ({ json }) => hasFields(json, "config", "suites", "errors"),
     read: (source) => readPlaywright(needJson(source)),
+  },
+  {
+    name: "playwright_blob",
+    title: "a blob report of Playwright",
+    recognise: ({ root, text }) => root === null && isPlaywrightBlob(text),
+    read: ({ text, resources }) => readPlaywrightBlob(text, resources),
   },
   {
     name: "jest",

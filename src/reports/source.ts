@@ -8,6 +8,7 @@ import { ReportError } from "./report.ts";
 import { isSubunit } from "./subunit_packets.ts";
 import { cut, decode, localName, plural } from "./text.ts";
 import { prolog } from "./xml.ts";
+import type { Resources } from "./zip.ts";
 
 export type Source = {
   text: string;
@@ -23,10 +24,12 @@ export type Source = {
   document: { json: unknown; end: number } | null;
   /** Whether `text` and `json` have U+FFFD in place of NUL, which no JSON may hold as it is; XML is cleaned by its reader. */
   hadNul: boolean;
+  /** The files beside the report in its archive; null if it is not in one. */
+  resources: Resources | null;
 };
 
 const NO_JSON = { json: undefined, fault: null, document: null };
-export const NO_TEXT: Source = { text: "", binary: null, root: null, ...NO_JSON, hadNul: false };
+export const NO_TEXT: Source = { text: "", binary: null, root: null, ...NO_JSON, hadNul: false, resources: null };
 
 /** Returns null for a format that is no text. */
 export function toText(bytes: Uint8Array): string | null {
