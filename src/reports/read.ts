@@ -23,8 +23,11 @@ export function readReport(
   let room = options.maxInflatedBytes;
   const reports: [string, Report][] = [];
   const together = new Map<Together, [string, Source][]>();
+  // Surefire writes the text of a test set beside its XML, which has all tests.
+  const names = new Set(files.map(({ name }) => name));
   for (const file of files) {
     const { name } = file;
+    if (name.endsWith(".txt") && names.has(name.replace(/([^/\\]+)\.txt$/, "TEST-$1.xml"))) continue;
     const naming = <T>(read: () => T): T => withName(name, files.length > 1, read);
     const plain = naming(() => unpack(file.bytes, room, options.variable));
     const resources = naming(() => openResources(file.bytes));

@@ -33,6 +33,7 @@ import { isRobot, isSuite, readRobot } from "./robot.ts";
 import { readRspec } from "./rspec.ts";
 import { readSonar } from "./sonar.ts";
 import { readSubunit } from "./subunit.ts";
+import { isSurefire, readSurefire } from "./surefire.ts";
 import { isSwiftTesting, readSwiftTesting } from "./swift_testing.ts";
 import { readTap } from "./tap.ts";
 import { isPlainTap, isTap } from "./tap_source.ts";
@@ -174,6 +175,12 @@ export const READERS: Reader[] = [
       ) &&
       /"(?:protocolVersion|suiteID|testID)":/.test(text),
     read: ({ text }) => readDart(text),
+  },
+  {
+    name: "surefire",
+    title: "the text of Maven Surefire",
+    recognise: ({ root, json, text }) => root === null && json === undefined && isSurefire(text),
+    read: ({ text }) => readSurefire(text),
   },
   {
     name: "teamcity",

@@ -71,6 +71,12 @@ export const GREEN_REPORTS: Record<string, string> = {
     ]),
     '{"method":"onEnd","params":{"result":{"status":"passed"}}}',
   ].join("\n"),
+  surefire:
+    "[INFO] -------------------------------------------------------\n[INFO]  T E S T S\n[INFO] -------------------------------------------------------\n" +
+    ["A", "B"]
+      .map((name) => `[INFO] Running ${name}\n[INFO] Tests run: 1, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s -- in ${name}\n`)
+      .join("") +
+    "[INFO] \n[INFO] Results:\n[INFO] \n[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0\n",
   pytest_reportlog: [
     '{"pytest_version": "9.0.3", "$report_type": "SessionStart"}',
     ...["a", "b"].flatMap((name) =>
