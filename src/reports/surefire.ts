@@ -27,12 +27,22 @@ const ANNOUNCED_SET = /^(?:(Test set: )|Running )(\S.*)$/;
 const BUILD_END = /^BUILD (SUCCESS|FAIL|ERROR)/;
 
 /** A line that only these texts have. */
-const MARK = new RegExp(`^(?:\\[\\w+\\] )?(?:-{40,}\n(?:Test set: \\S|(?:\\[INFO\\] )? T E S T S)|${COUNTS}, Time elapsed: )`, "m");
+const MARK = new RegExp(
+  `^(?:\\[\\w+\\] )?(?:-{40,}\n(?:Test set: \\S|(?:\\[INFO\\] )? T E S T S)|${COUNTS}, Time elapsed: )`,
+  "m",
+);
 
 export const isSurefire = (text: string): boolean => MARK.test(text.includes("\x1b") ? clean(text) : text);
 
 type Counts = { tests: number; failed: number; skipped: number };
-type Test = { suite: string; name: string; outcome: string | undefined; ms: number | null; lines: string[]; runs: number };
+type Test = {
+  suite: string;
+  name: string;
+  outcome: string | undefined;
+  ms: number | null;
+  lines: string[];
+  runs: number;
+};
 type TestSet = Counts & { name: string; named: Test[] };
 /** The test sets between the heading and the total of one run; a .txt file has neither. */
 type Run = { sets: TestSet[]; isPrinted: boolean; total: Counts | null; flaky: Map<string, number> };

@@ -74,7 +74,10 @@ export const GREEN_REPORTS: Record<string, string> = {
   surefire:
     "[INFO] -------------------------------------------------------\n[INFO]  T E S T S\n[INFO] -------------------------------------------------------\n" +
     ["A", "B"]
-      .map((name) => `[INFO] Running ${name}\n[INFO] Tests run: 1, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s -- in ${name}\n`)
+      .map(
+        (name) =>
+          `[INFO] Running ${name}\n[INFO] Tests run: 1, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s -- in ${name}\n`,
+      )
       .join("") +
     "[INFO] \n[INFO] Results:\n[INFO] \n[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0\n",
   pytest_reportlog: [

@@ -132,7 +132,7 @@ describe("format", () => {
 
   test.each(["pdf", "toString", "", "lcov"])("%p is not a known one", (format) => {
     expect(refusal(JUNIT, format)).toBe(
-      `Cannot read "format": expected "allure", "assay", "behave", "boost", "catch2", "ctest", "ctrf", "cucumber", "cucumber_messages", "dart", "doctest", "go", "jest", "junit", "k6", "libtest", "mocha", "mochawesome", "newman", "nunit", "open_test_reporting", "playwright", "pytest_json", "pytest_reportlog", "robot", "rspec", "sonar", "subunit", "swift_testing", "tap", "teamcity", "testng", "trx", "xcresult" or "xunit", got "${format}"`,
+      `Cannot read "format": expected "allure", "assay", "behave", "boost", "catch2", "ctest", "ctrf", "cucumber", "cucumber_messages", "dart", "doctest", "go", "jest", "junit", "k6", "libtest", "mocha", "mochawesome", "newman", "nunit", "open_test_reporting", "playwright", "playwright_blob", "pytest_json", "pytest_reportlog", "robot", "rspec", "sonar", "subunit", "surefire", "swift_testing", "tap", "teamcity", "testng", "trx", "xcresult" or "xunit", got "${format}"`,
     );
   });
 });
@@ -220,6 +220,9 @@ describe("a document of another format with the root of a known one is refused b
     ],
     ["Chapters\n1..3\nare short.", "it is plain text, not a test report"],
     ["\n> jest\n[INFO] a\n<testsuites/>", "it is plain text, not a test report; a report begins at line 4: JUnit XML"],
+    // Any program prints "ok": without a plan it is no TAP.
+    ["ok\n<testsuites/>", "it is plain text, not a test report; a report begins at line 2: JUnit XML"],
+    ["ok\nOK\n", "it is plain text, not a test report"],
     [
       '[INFO] a\r\n{"numTotalTests":0,"testResults":[]}',
       'malformed JSON at line 1: expected a value, found "INFO] a"; a report begins at line 2: Jest or Vitest JSON',
@@ -260,7 +263,7 @@ describe("a document of another format with the root of a known one is refused b
 });
 
 describe("a NUL in a text is stored as U+FFFD", () => {
-  const reports = Object.entries(GREEN_REPORTS).filter(([, text]) => /^[[{]/.test(text));
+  const reports = Object.entries(GREEN_REPORTS).filter(([, text]) => /^(?:\{|\[\s*[[{])/.test(text));
   test.each(reports)("%s", (_, text) => {
     const { cases, warnings } = read(text);
     const odd = read(
