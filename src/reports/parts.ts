@@ -17,7 +17,7 @@ const BEGINNINGS: [kind: string, pattern: string][] = [
   ["tap", String.raw`K?TAP version \d|1\.\.\d+[ \t]*(?:$|#)|not ok\b|ok \d+(?: -|[ \t]*$)`],
   ["prove", PROVE_HEADER.source.slice(1)],
   ["go_text", String.raw`=== RUN {3}\S`],
-  ["surefire", String.raw`(?:\[INFO\] )?-{40,}\n(?:Test set: \S|(?:\[INFO\] )? T E S T S$)`],
+  ["surefire", String.raw`(?:\[INFO\] )?-{40,}\r?\n(?:Test set: \S|(?:\[INFO\] )? T E S T S$)`],
   ["teamcity", String.raw`##teamcity\[test`],
   [
     "xml",
