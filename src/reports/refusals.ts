@@ -63,6 +63,8 @@ export function xmlKind(root: string, head: string): string | null {
 }
 
 export function jsonKind(json: unknown): string | null {
+  if (Array.isArray(json) && json[0] === "start" && hasFields(json[1], "total"))
+    return "the output of Mocha's json-stream (send that of --reporter json)";
   if (Array.isArray(json)) return hasFields(json[0], "filePath", "messages") ? "an ESLint report" : null;
   if (typeof json !== "object" || json === null) return null;
   const { $schema, version, runs, total } = json as Json;

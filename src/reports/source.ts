@@ -83,6 +83,8 @@ export function toRefusal({ text, root, json, fault, document }: Source): string
   // One JSON object per line is not malformed JSON.
   if (fault && document && text.startsWith("{") && text[document.end + 1] === "{")
     return `it is JSON lines of no known format, the first ${tellKeys(document.json as object)}`;
+  const stream = document && jsonKind(document.json);
+  if (stream) return `it is ${stream}, not a test report`;
   if (fault) return fault.message;
   if (json !== undefined) {
     const kind = jsonKind(json);

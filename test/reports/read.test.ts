@@ -69,6 +69,10 @@ describe("what is not a test report is refused by what it is", () => {
     ["it is an Istanbul coverage report, not a test report", `{"/a.js":{"statementMap":{},"fnMap":{}}}`],
     ["it is an Istanbul coverage summary, not a test report", `{"total":{"lines":{},"statements":{}}}`],
     ["it is a SARIF report, not a test report", `{"version":"2.1.0","runs":[]}`],
+    [
+      "it is the output of Mocha's json-stream (send that of --reporter json), not a test report",
+      '["start",{"total":1}]\n["pass",{"title":"a"}]\n',
+    ],
     ["it is an ESLint report, not a test report", `[{"filePath":"/a.js","messages":[],"errorCount":0}]`],
     [
       "it is SonarQube's generic coverage, not a test report",
