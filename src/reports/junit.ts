@@ -56,7 +56,7 @@ import { createUnknownResults } from "./unknown_results.ts";
 import { isFile, createNamer, type Namer } from "./junit_names.ts";
 
 /** The children of an element, the position in them, and the fields inherited from the suites around them. */
-type Place = {
+type Frame = {
   children: Node["children"];
   next: number;
   suites: string[];
@@ -83,17 +83,17 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
   let roots = 0;
   let foreign: string | undefined;
   const tops = createTops();
-  const open: Place[] = [];
-  // The last place of each depth: those that the next part is inside of are among them.
-  const last: Place[] = [];
-  const go = (place: Place) => {
-    last[open.length] = place;
-    open.push(place);
+  const open: Frame[] = [];
+  // The last frame of each depth: those that the next part is inside of are among them.
+  const last: Frame[] = [];
+  const go = (frame: Frame) => {
+    last[open.length] = frame;
+    open.push(frame);
   };
-  const finish = ({ tally, suites, file }: Place) => {
+  const finish = ({ tally, suites, file }: Frame) => {
     takeUnitTime(tally, msFromSeconds(tally.attributes.time));
-    const toPlace = () => ({ suite: namer.toSuite(suites, "", "", file), file });
-    for (const fault of totals.finish(tally, toPlace)) push(toFault(cutter, fault));
+    const toLocation = () => ({ suite: namer.toSuite(suites, "", "", file), file });
+    for (const fault of totals.finish(tally, toLocation)) push(toFault(cutter, fault));
   };
   for (const { root, depth, open: after } of parts) {
     if (depth === 0) roots++;
@@ -102,43 +102,43 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
       readTool = toolReaderOf(root.attributes);
     }
     if (localName(root.name) === "testsuites")
-      tops.add(childrenNamed(elementsOf(root).slice(depth > 1 ? 1 : 0), PLACES));
+      tops.add(childrenNamed(elementsOf(root).slice(depth > 1 ? 1 : 0), SUITES_AND_CASES));
     else if (depth === 0) tops.add([root]);
     if (depth === 0) {
       go({ children: [root], next: 0, suites: [], file: null, tally: createTally({}, "", null), isOwn: false });
-    } else for (const place of reenter(last.splice(0), root, depth)) go(place);
+    } else for (const frame of reenter(last.splice(0), root, depth)) go(frame);
     const unfinished = lastOf(root, after);
-    for (let place = open.at(-1); place; place = open.at(-1)) {
-      const node = place.children[place.next++];
+    for (let frame = open.at(-1); frame; frame = open.at(-1)) {
+      const node = frame.children[frame.next++];
       if (node === undefined) {
         open.pop();
-        if (place.isOwn && !unfinished.has(place.children)) finish(place);
+        if (frame.isOwn && !unfinished.has(frame.children)) finish(frame);
       }
       if (typeof node !== "object") continue;
-      if ("comment" in node) countComment(place.tally, node.comment);
+      if ("comment" in node) countComment(frame.tally, node.comment);
       if (!("name" in node)) continue;
       const kind = localName(node.name);
       if (kind === "testcase") {
-        const one = toCase(node, place, namer, cutter, readTool);
+        const one = toCase(node, frame, namer, cutter, readTool);
         push(one);
-        noteUnit(place.tally, one);
+        noteUnit(frame.tally, one);
         const odd = one.status === "passed" ? oddWords(node) : NONE;
         for (const word of odd) unknown.count(word);
-        if (odd.length > 0) place.tally.odd.push(one);
-        countCase(place.tally, one.status, countFailureElements(node));
+        if (odd.length > 0) frame.tally.odd.push(one);
+        countCase(frame.tally, one.status, countFailureElements(node));
         const inner = node.children.length === 0 ? NONE : childrenNamed(elementsOf(node), CASES);
-        if (inner.length > 0) go({ ...place, children: inner, next: 0, isOwn: false });
+        if (inner.length > 0) go({ ...frame, children: inner, next: 0, isOwn: false });
       } else if (FAILURES.has(kind))
-        countOutsideFailure(place.tally, failureMessage(node, textInside(node)), textInside(node));
+        countOutsideFailure(frame.tally, failureMessage(node, textInside(node)), textInside(node));
       else if (OUTPUTS.has(kind)) {
         if (ofSuites.length < MAX_ATTACHMENTS) ofSuites.push(...markedAttachments(textOf(node)));
       } else if (LEAVES.has(kind)) continue;
       else {
         if (!isRoot(kind) && open.length === DEPTH_INSIDE_ROOT) foreign ??= node.name;
         const inside =
-          kind === "testsuite" ? enter(node, place, cutter) : { ...place, children: node.children, next: 0 };
+          kind === "testsuite" ? enter(node, frame, cutter) : { ...frame, children: node.children, next: 0 };
         const isOwn = isRoot(kind);
-        if (isOwn) inside.tally = createTally(node.attributes, suiteName(node) ?? "", place.tally);
+        if (isOwn) inside.tally = createTally(node.attributes, suiteName(node) ?? "", frame.tally);
         inside.isOwn = isOwn;
         go(inside);
       }
@@ -168,13 +168,13 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
 }
 
 /** Whether the children of an element are read one by one, so that it may be split over several parts. */
-export const isPlace = (name: string): boolean => name !== "testcase" && !FAILURES.has(name) && !LEAVES.has(name);
+export const isContainer = (name: string): boolean => name !== "testcase" && !FAILURES.has(name) && !LEAVES.has(name);
 
 /** Enters the elements around a part again, with the children that the part has for each of them. */
-function reenter(places: Place[], root: Node, depth: number): Place[] {
+function reenter(frames: Frame[], root: Node, depth: number): Frame[] {
   let children: Node["children"] = [root];
-  return places.slice(0, depth + 1).map((place, level) => {
-    const entered = { ...place, children, next: level < depth ? 1 : 0 };
+  return frames.slice(0, depth + 1).map((frame, level) => {
+    const entered = { ...frame, children, next: level < depth ? 1 : 0 };
     const [inner] = children;
     if (level < depth) children = (inner as Node).children;
     return entered;
@@ -245,7 +245,7 @@ export function isRoot(name: string): boolean {
 }
 
 const CASES = new Set(["testcase"]);
-const PLACES = new Set(["testsuite", "testcase"]);
+const SUITES_AND_CASES = new Set(["testsuite", "testcase"]);
 const LEAVES = new Set([...SKIPS, ...OUTPUTS, ...PROPERTIES, ...RETRIES]);
 
 /** Number of open elements while the children of a root are read. */
@@ -259,7 +259,7 @@ function suiteName({ attributes: { name = "" } }: Node): string | null {
 
 const SETTINGS = /^(?:\/|[a-z]:\\)[^\n]*\.(?:xml|dist|dll|exe|jar|csproj)$/i;
 
-function enter(node: Node, { suites, file, tally, isOwn }: Place, cutter: Cutter): Place {
+function enter(node: Node, { suites, file, tally, isOwn }: Frame, cutter: Cutter): Frame {
   const { file: path, filepath } = node.attributes;
   const name = suiteName(node);
   // Bounds the length of the whole path, so that nested suites with long names are not repeated in full for each test case.
@@ -279,16 +279,16 @@ function enter(node: Node, { suites, file, tally, isOwn }: Place, cutter: Cutter
 
 type ToolReader = ReturnType<typeof toolReaderOf>;
 
-function toCase(node: Node, place: Place, namer: Namer, cutter: Cutter, readTool: ToolReader): ReportedCase {
-  const { suites, file: outerFile, tally } = place;
+function toCase(node: Node, frame: Frame, namer: Namer, cutter: Cutter, readTool: ToolReader): ReportedCase {
+  const { suites, file: outerFile, tally } = frame;
   const { attributes } = node;
   const name = cutter.cut("name", attributes.name?.trim() || "(no name)");
   const given = cut(attributes.classname?.trim() ?? "", MAX_NAME);
   const position = POSITION.exec(given);
   // CasperJS repeats the path of the script, which its suite calls the package.
   const classname = position || (given.includes("/") && given === tally.attributes.package) ? "" : given;
-  const told = attributes.file || attributes.filepath || position?.[1] || outerFile;
-  const file = told ? told.replace(/^file:\/\//, "") : namer.toFile(suites, classname);
+  const givenFile = attributes.file || attributes.filepath || position?.[1] || outerFile;
+  const file = givenFile ? givenFile.replace(/^file:\/\//, "") : namer.toFile(suites, classname);
   // Most cases pass and have nothing inside.
   const inside = node.children.length === 0 ? NOTHING : readInside(node, cutter);
   const { status, kind } = inside.outcome ?? toOutcome(attributes, NONE, null);

@@ -72,13 +72,13 @@ const EVENTS: Record<string, ReadEvent> = {
     run.tests.get(asText(testId))?.results.push(attempt);
   },
   onTestEnd: (run, params, resources) => {
-    const [told, ended] = [toFields(params.test), toFields(params.result)];
-    const test = run.tests.get(asText(told.testId));
+    const [declared, ended] = [toFields(params.test), toFields(params.result)];
+    const test = run.tests.get(asText(declared.testId));
     const attempt = run.results.get(asText(ended.id));
     if (!test || !attempt) return;
-    test.expectedStatus = asText(told.expectedStatus);
+    test.expectedStatus = asText(declared.expectedStatus);
     // Since version 1.52 the attempt has those that the test adds while it runs.
-    const annotations = [...test.annotations, ...asList(told.annotations), ...asList(ended.annotations)];
+    const annotations = [...test.annotations, ...asList(declared.annotations), ...asList(ended.annotations)];
     test.annotations = [...new Map(annotations.map((one) => [JSON.stringify(one), one])).values()];
     const attachments = [...asList(attempt.attachments), ...asList(ended.attachments).map(toAttachment(resources))];
     Object.assign(attempt, ended, { attachments, errors: asList(ended.errors).map(withSnippet) });

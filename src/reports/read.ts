@@ -5,7 +5,7 @@ import { findBeginning, readParts, recogniseSource } from "./parts.ts";
 import { type Reader, READERS } from "./readers.ts";
 import { emptyReport, type Report, ReportError } from "./report.ts";
 import { NO_TEXT, type Source, toRefusal, toSource, toText } from "./source.ts";
-import { completeFailure } from "./telling.ts";
+import { completeFailure } from "./failure_message.ts";
 import { cut, decode } from "./text.ts";
 import { openResources, unpack } from "./unpack.ts";
 

@@ -14,7 +14,7 @@ import { toFields } from "./fields.ts";
 import { isGoJson, readGo } from "./go.ts";
 import { isGoText, readGoText } from "./go_text.ts";
 import { readJest } from "./jest.ts";
-import { isPlace, isRoot, readJunit } from "./junit.ts";
+import { isContainer, isRoot, readJunit } from "./junit.ts";
 import { readK6 } from "./k6.ts";
 import { isLibtest, readLibtest } from "./libtest.ts";
 import { readMocha } from "./mocha.ts";
@@ -69,7 +69,7 @@ export const READERS: Reader[] = [
     name: "junit",
     title: "JUnit XML",
     recognise: ({ root, text }) => root !== null && isRoot(root) && !isForeign(root, text),
-    read: (source) => readXml(source, { whole: "testcase", isDivisible: isPlace, isRoot, read: readJunit }),
+    read: (source) => readXml(source, { whole: "testcase", isDivisible: isContainer, isRoot, read: readJunit }),
   },
   {
     name: "playwright",

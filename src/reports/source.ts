@@ -82,7 +82,7 @@ export const firstDocument = (source: Source): Source | null =>
 export function toRefusal({ text, root, json, fault, document }: Source): string {
   // One JSON object per line is not malformed JSON.
   if (fault && document && text.startsWith("{") && text[document.end + 1] === "{")
-    return `it is JSON lines of no known format, the first ${tellKeys(document.json as object)}`;
+    return `it is JSON lines of no known format, the first ${describeKeys(document.json as object)}`;
   const stream = document && jsonKind(document.json);
   if (stream) return `it is ${stream}, not a test report`;
   if (fault) return fault.message;
@@ -90,7 +90,7 @@ export function toRefusal({ text, root, json, fault, document }: Source): string
     const kind = jsonKind(json);
     if (kind) return `it is ${kind}, not a test report`;
     if (Array.isArray(json)) return `it is a JSON list of ${plural(json.length, "element")} of no known format`;
-    return `it is JSON of no known format, ${tellKeys(json as object)}`;
+    return `it is JSON of no known format, ${describeKeys(json as object)}`;
   }
   if (root !== null) {
     const kind = xmlKind(root, text.slice(0, 5000));
@@ -102,7 +102,7 @@ export function toRefusal({ text, root, json, fault, document }: Source): string
   return `it is ${textKind(text)}, not a test report`;
 }
 
-function tellKeys(json: object): string {
+function describeKeys(json: object): string {
   const keys = Object.keys(json);
   const some = keys.slice(0, 8).map((key) => JSON.stringify(cut(key, 40)));
   const rest = keys.length > 8 ? ` and ${keys.length - 8} more` : "";

@@ -80,7 +80,7 @@ export function readTap(written: string): Report {
       if (isGlib || isKernel)
         Object.assign(last, isGlib && nameOfGlib(last), { diagnostics: last.ok ? [] : state.above });
       state.above = [];
-      place(levels, indent, last);
+      addPoint(levels, indent, last);
     } else if (plan) {
       if (indent === 0) state.skip = plan[2] ?? "";
       (levelAt(levels, indent) ?? enter(levels, indent)).plans.push(Number(plan[1]));
@@ -281,7 +281,7 @@ function leave(levels: Level[], indent: number, isOk: boolean): Point[] {
   return orphans.reverse().flat();
 }
 
-function place(levels: Level[], indent: number, point: Point): void {
+function addPoint(levels: Level[], indent: number, point: Point): void {
   point.children = leave(levels, indent, point.ok);
   const { points } = enter(levels, indent);
   const before = points.at(-1);
@@ -309,24 +309,31 @@ function close(levels: Level[]): void {
   }
 }
 
-type Place = { point: Point; outer: Place | null; suite: string; file: string | null; failed: boolean; todo: boolean };
+type PointNode = {
+  point: Point;
+  outer: PointNode | null;
+  suite: string;
+  file: string | null;
+  failed: boolean;
+  todo: boolean;
+};
 
 /** The leaves, and parents that failed by themselves. */
 function toCases(top: Point[], cutter: Cutter): ReportedCase[] {
-  const places: Place[] = [];
-  const open = top.map((point) => toPlace(point, null)).reverse();
+  const nodes: PointNode[] = [];
+  const open = top.map((point) => toNode(point, null)).reverse();
   for (let next = open.pop(); next; next = open.pop()) {
-    places.push(next);
+    nodes.push(next);
     const { children } = next.point;
-    for (let n = children.length - 1; n >= 0; n--) open.push(toPlace(children[n]!, next));
+    for (let n = children.length - 1; n >= 0; n--) open.push(toNode(children[n]!, next));
   }
-  for (const { point, outer, failed } of places.toReversed()) if (outer && (failed || !point.ok)) outer.failed = true;
-  return places
+  for (const { point, outer, failed } of nodes.toReversed()) if (outer && (failed || !point.ok)) outer.failed = true;
+  return nodes
     .filter(({ point, failed }) => point.children.length === 0 || (!point.ok && !failed))
     .map((leaf) => toResult(leaf, cutter));
 }
 
-function toPlace(point: Point, outer: Place | null): Place {
+function toNode(point: Point, outer: PointNode | null): PointNode {
   const todo = point.directive !== null || outer?.todo === true;
   if (!outer) return { point, outer, suite: point.group, file: null, failed: false, todo };
   const { name } = outer.point;
@@ -336,7 +343,7 @@ function toPlace(point: Point, outer: Place | null): Place {
 }
 
 /** The file is not taken from the location of a failure, because that would give a test two histories. */
-function toResult({ point, suite, file, todo }: Place, cutter: Cutter): ReportedCase {
+function toResult({ point, suite, file, todo }: PointNode, cutter: Cutter): ReportedCase {
   const status: CaseStatus = todo ? "skipped" : point.ok ? "passed" : "failed";
   const written = clean(point.yaml.join("\n")).trimEnd();
   const yaml = messageOfDeno(written) ?? written;
@@ -349,11 +356,11 @@ function toResult({ point, suite, file, todo }: Place, cutter: Cutter): Reported
     point.timedOut || /^(?:failureType: '?testTimeout|expired:)/m.test(yaml) || TIMED_OUT.test(cut(stack, 500));
   const isError =
     point.name === MISMATCH || /^failureType: '?(?:uncaughtException|hookFailed|cancelledByParent)/m.test(yaml);
-  const told = /^duration_ms: *['"]?(\d+(?:\.\d+)?)/m.exec(yaml)?.[1];
+  const duration = /^duration_ms: *['"]?(\d+(?:\.\d+)?)/m.exec(yaml)?.[1];
   const rest = {
     status,
     kind: timedOut ? ("timeout" as const) : isError ? ("error" as const) : ("failure" as const),
-    durationMs: told === undefined ? point.durationMs : toMs(Number(told)),
+    durationMs: duration === undefined ? point.durationMs : toMs(Number(duration)),
     message: status === "passed" ? null : message,
     stack: failed ? stack : null,
   };

@@ -63,21 +63,21 @@ function fromProve(lines: string[]): string {
   const files: ProveFile[] = [];
   const outsideLines: string[] = [];
   let planned = 0;
-  let place: "outside" | "file" | "summary" = "outside";
+  let section: "outside" | "file" | "summary" = "outside";
   for (const line of lines) {
     const header = HEADER.exec(line);
     if (header) {
       files.push({ name: header[1]!, skipped: line.endsWith(" ") ? undefined : (header[2] ?? ""), lines: [] });
-      place = "file";
-    } else if (RESULT.test(line)) place = "outside";
-    else if (line === "Test Summary Report") place = "summary";
+      section = "file";
+    } else if (RESULT.test(line)) section = "outside";
+    else if (line === "Test Summary Report") section = "summary";
     else if (FILES.test(line)) planned += Number(FILES.exec(line)![1]);
-    else if (place === "file" && !SUMMARY.test(line)) files.at(-1)!.lines.push(line);
+    else if (section === "file" && !SUMMARY.test(line)) files.at(-1)!.lines.push(line);
     // No file of prove holds it, so the plan cannot be kept.
-    else if (place === "outside" && OUTSIDE_LINE.test(line)) outsideLines.push(line);
+    else if (section === "outside" && OUTSIDE_LINE.test(line)) outsideLines.push(line);
   }
   const subtests = files.flatMap((file, index) => fromProveFile(file, index + 1));
-  const end = place === "outside" ? [] : ["Bail out! The output of prove has no result"];
+  const end = section === "outside" ? [] : ["Bail out! The output of prove has no result"];
   return [`1..${planned || files.length}`, ...outsideLines, ...subtests, ...end].join("\n");
 }
 

@@ -239,8 +239,8 @@ const RISKY = /^(?:This test did not perform any assertions|This test printed ou
 const toKey = (flowId: string, name: string): string => `${flowId.replace(/_hook$/, "")}\0${name}`;
 
 /** mocha reports hooks in a separate flow. */
-function enter(build: Build, told: string): Flow {
-  const id = told.replace(/_hook$/, "");
+function enter(build: Build, flowId: string): Flow {
+  const id = flowId.replace(/_hook$/, "");
   const known = build.flows.get(id);
   if (known) return known;
   const flow: Flow = { suite: null, names: new Map(), last: null };
@@ -248,14 +248,14 @@ function enter(build: Build, told: string): Flow {
   return flow;
 }
 
-function openSuite(build: Build, flow: Flow, name: string, told: string | null): void {
+function openSuite(build: Build, flow: Flow, name: string, hintedFile: string | null): void {
   const outer = flow.suite;
   // PHPUnit, Jest and Vitest call the outermost suite after the folder or the file that the tests are in.
-  const isPlace = (outer === null || (outer.path === "" && outer.file === null)) && PATH.test(name);
+  const isFolder = (outer === null || (outer.path === "" && outer.file === null)) && PATH.test(name);
   const isFile = SOURCE.test(name);
-  const own = isPlace || (isFile && outer === null) ? "" : name;
+  const own = isFolder || (isFile && outer === null) ? "" : name;
   const path = !outer || outer.path === "" ? own : own === "" ? outer.path : `${outer.path} > ${own}`;
-  const file = told ?? (isFile && outer === null ? name : (outer?.file ?? null));
+  const file = hintedFile ?? (isFile && outer === null ? name : (outer?.file ?? null));
   const isFull = outer !== null && outer.path.length > MAX_NAME;
   flow.suite = { name, path: isFull ? outer.path : cut(path, MAX_NAME + 1), file, outer };
   flow.names.set(name, (flow.names.get(name) ?? 0) + 1);
@@ -322,8 +322,8 @@ function finish(build: Build, flow: Flow, attributes: Attributes, ended: number)
   const key = toKey(attributes.get("flowId") ?? "", name);
   const test = build.open.get(key) ?? start(build, flow, attributes, Number.NaN);
   build.open.delete(key);
-  const told = attributes.get("duration") ?? "";
-  test.durationMs = /^\d{1,12}(?:\.\d{1,30})?$/.test(told) ? toMs(Number(told)) : toMs(ended - test.began);
+  const duration = attributes.get("duration") ?? "";
+  test.durationMs = /^\d{1,12}(?:\.\d{1,30})?$/.test(duration) ? toMs(Number(duration)) : toMs(ended - test.began);
 }
 
 /** Output between the messages belongs to the running test, as long as there is only one. */
@@ -381,9 +381,9 @@ function toMessageOf(failure: Failure): string {
 
 /** Some tools repeat the message on top of the details. */
 function toStack(failure: Failure): string {
-  const [told, trace] = [isBare(failure) ? "" : failure.message.trim(), failure.details.trim()];
-  if (trace === "" || trace.includes(cut(firstLine(told), 1000))) return trace || told;
-  return `${told}\n${trace}`;
+  const [message, trace] = [isBare(failure) ? "" : failure.message.trim(), failure.details.trim()];
+  if (trace === "" || trace.includes(cut(firstLine(message), 1000))) return trace || message;
+  return `${message}\n${trace}`;
 }
 
 function toKind({ unfinished, failures }: Test, message: string): FailureKind {

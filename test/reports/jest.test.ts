@@ -11,7 +11,10 @@ test.each(["pending", "skipped", "todo", "disabled"])("%s is skipped", (status) 
 
 test("a timeout is one in Vitest 3 too, which does not say so", () => {
   const failureMessages = ["Error: STACK_TRACE_ERROR\n    at task (x.js:1:1)"];
-  expect(one({ status: "failed", failureMessages })).toMatchObject({ kind: "timeout", message: "Error: Test timed out" });
+  expect(one({ status: "failed", failureMessages })).toMatchObject({
+    kind: "timeout",
+    message: "Error: Test timed out",
+  });
 });
 
 test("a status that is not known counts as skipped, and a warning names it", () => {

@@ -19,7 +19,7 @@ import { asText, toTexts } from "../../../src/reports/fields.ts";
 import { joinJestSuites, namesInJestJunit, splitPlaywrightTitles } from "../../../src/reports/js_tools.ts";
 import { splitVitestTitles, toolReaderOf } from "../../../src/reports/js_tools.ts";
 import { parseJson } from "../../../src/reports/json.ts";
-import { isPlace, isRoot } from "../../../src/reports/junit.ts";
+import { isContainer, isRoot } from "../../../src/reports/junit.ts";
 import { readReport } from "../../../src/reports/read.ts";
 import { binaryKind, textKind, xmlKind } from "../../../src/reports/refusals.ts";
 import { isRobot, isSuite } from "../../../src/reports/robot.ts";
@@ -127,7 +127,7 @@ testLinearity("reports", {
   "behave.ts": { isBehave: null, readBehave: null },
   "boost_test.ts": { readBoostTest: null },
   "catch2.ts": { readCatch2: null },
-  "cpp_checks.ts": { placeOf: null, readExpression: null },
+  "cpp_checks.ts": { locationOf: null, readExpression: null },
   "ctest.ts": { isCtest: null, readCtest: null },
   "ctrf.ts": { isCtrf: null, readCtrf: null },
   "cucumber.ts": { readCucumber: null },
@@ -166,7 +166,7 @@ testLinearity("reports", {
     },
   },
   "json_lines.ts": { firstJsonLine: null, isJsonLines: null, parseLine: null, readJsonLines: null },
-  "junit.ts": { isPlace, isRoot, readJunit: null },
+  "junit.ts": { isContainer, isRoot, readJunit: null },
   "junit_names.ts": { createNamer: null, isFile: null },
   "junit_outcome.ts": {
     ...{ childrenNamed: null, countFailureElements: null, failureMessage: null, markedAttachments: null },
