@@ -320,12 +320,12 @@ const wholly = (read: (root: Bun.XML.Node) => Report): XmlReading<Report> => ({
 
 function readXml({ text, root }: Source, reading: XmlReading<Report>): Report {
   if (root === null) throw new ReportError("it is not XML");
-  const { result, broken, mended, trailing } = parseXml(text, reading);
+  const { result, broken, repaired, trailing } = parseXml(text, reading);
   const kept = plural(result.cases.length, "test case");
   const warnings = [
     ...(broken ? [`The report is broken at ${broken}; only what comes before it is read, ${kept}`] : []),
     ...(trailing === null ? [] : [`Left out the text after the end of the report: "${cut(trailing, 100)}"`]),
-    ...(mended ? [`Took ${plural(mended, "character")} literally that XML wants escaped`] : []),
+    ...(repaired ? [`Took ${plural(repaired, "character")} literally that XML wants escaped`] : []),
   ];
   return { ...result, partial: result.partial || broken !== null, warnings: [...warnings, ...result.warnings] };
 }

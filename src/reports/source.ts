@@ -7,7 +7,7 @@ import { binaryKind, jsonKind, textKind, xmlKind } from "./refusals.ts";
 import { ReportError } from "./report.ts";
 import { isSubunit } from "./subunit_packets.ts";
 import { cut, decode, localName, plural } from "./text.ts";
-import { prolog } from "./xml.ts";
+import { prolog } from "./xml_syntax.ts";
 import type { Resources } from "./zip.ts";
 
 export type Source = {

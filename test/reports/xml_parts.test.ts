@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { isContainer, isRoot, readJunit } from "../../src/reports/junit.ts";
 import type { Report } from "../../src/reports/report.ts";
 import { clean } from "../../src/reports/text.ts";
-import { divide, parseXml } from "../../src/reports/xml.ts";
+import { parseXml } from "../../src/reports/xml.ts";
+import { divide } from "../../src/reports/xml_divide.ts";
 import { isFull } from "../depth.ts";
 import { createRandom } from "../random.ts";
 

@@ -25,7 +25,9 @@ import { binaryKind, textKind, xmlKind } from "../../../src/reports/refusals.ts"
 import { isRobot, isSuite } from "../../../src/reports/robot.ts";
 import { countComment, createTally } from "../../../src/reports/totals.ts";
 import { unpack } from "../../../src/reports/unpack.ts";
-import { divide, parseXml, prolog } from "../../../src/reports/xml.ts";
+import { parseXml } from "../../../src/reports/xml.ts";
+import { divide } from "../../../src/reports/xml_divide.ts";
+import { prolog } from "../../../src/reports/xml_syntax.ts";
 import { WRITTEN } from "../../reports/written.ts";
 import { findSteep, testLinearity, TIMEOUT_MS, withFewTexts } from "./growth.ts";
 
@@ -250,11 +252,22 @@ testLinearity("reports", {
   },
   "trx.ts": { readTrx: null },
   "unknown_results.ts": { createUnknownResults: null },
-  "unpack.ts": { ...{ createTextInflater: null }, unpack: (text) => unpack(bytes(text), MAX_INFLATED_BYTES) },
+  "surefire.ts": { isSurefire: null, readSurefire: null },
+  "playwright_blob.ts": { isPlaywrightBlob: null, readPlaywrightBlob: null },
+  "zip.ts": { isZip: null, listZip: null, readZipEntry: null },
+  "unpack.ts": {
+    ...{ createTextInflater: null, openResources: null },
+    unpack: (text) => unpack(bytes(text), MAX_INFLATED_BYTES),
+  },
   "xcresult.ts": { readXcresult: null },
+  "xml_divide.ts": { divide: (text) => [...divide(`<a><b>${text}</b></a>`, () => true)], tryParse: null },
+  "xml_limits.ts": { countElements: null, excessAt: null, isLarge: null, refuseExcess: null },
+  "xml_repair.ts": { repairXml: null },
   "xml.ts": {
-    divide: (text) => [...divide(`<a><b>${text}</b></a>`, () => true)],
     parseXml: (text) => parseXml(`<a>${text}</a>`, { whole: "b", read: (parts) => [...parts].length }),
+  },
+  "xml_syntax.ts": {
+    ...{ after: null, cleanXml: null, match: null, tagEnd: null },
     prolog: (text) => ["", "<?", "<!--", "<!DOCTYPE ", "<!DOCTYPE a ["].map((before) => prolog(before + text)),
   },
   "xunit.ts": { readXunit: null },
