@@ -2,6 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 import { crc32, deflateRawSync } from "node:zlib";
+import { readReportBody } from "../../src/runner/upload.ts";
+import { createMask } from "../../src/secrets/mask.ts";
 import { fixtureBytes, inShort, read, readWith, refusalOf } from "./reading.ts";
 
 type Event = [method: string, params?: object];
@@ -118,6 +120,13 @@ describe("the zip archive", () => {
     const misplaced = zip("report.jsonl", EVENTS);
     misplaced.writeUInt32LE(0xffffffff, misplaced.length - 6);
     expect(refusalOf(misplaced)).toBe("its zip archive is broken: its directory");
+  });
+
+  test("is sent by a runner as its events, so that secrets in it are hidden", async () => {
+    const folder = `${import.meta.dir}/../fixtures`;
+    const { body } = await readReportBody([`${folder}/playwright_blob.zip`], folder, createMask(["firefox"]));
+    const { format, cases } = read(Buffer.from(body));
+    expect([format, cases.length, cases[0]!.suite]).toEqual(["playwright_blob", 8, "***"]);
   });
 
   test("may not unpack to more than is accepted", () => {

@@ -28,6 +28,7 @@ import { unpack } from "../../../src/reports/unpack.ts";
 import { parseXml } from "../../../src/reports/xml.ts";
 import { divide } from "../../../src/reports/xml_divide.ts";
 import { prolog } from "../../../src/reports/xml_syntax.ts";
+import { GREEN_REPORTS } from "../../reports/green_reports.ts";
 import { WRITTEN } from "../../reports/written.ts";
 import { findSteep, testLinearity, TIMEOUT_MS, withFewTexts } from "./growth.ts";
 
@@ -46,7 +47,8 @@ function placesOf(report: string): Map<string, Place> {
       places.set(kind, { before: report.slice(0, from), after: report.slice(to), escape });
   };
   const isXml = report.trimStart().startsWith("<");
-  const isJson = /^\s*[{[]/.test(report);
+  // Lines of a build may begin with "[INFO]".
+  const isJson = /^\s*(?:\{|\[\s*[[{])/.test(report);
   const inJson = (text: string) => JSON.stringify(text).slice(1, -1);
   if (isJson)
     for (const { 0: all, 1: key, 2: value, index } of report.matchAll(/"(\w+)"\s*:\s*"((?:[^"\\]|\\.)*)"/g))
@@ -80,6 +82,7 @@ const reports: Record<string, string> = {
       .map((name) => [name, readFileSync(join(FIXTURES, name), "utf8")]),
   ),
   ...WRITTEN,
+  "playwright_blob.ndjson": GREEN_REPORTS["playwright_blob"]!,
 };
 // Allure writes a file for each result: the fixture holds them by their names.
 const results: object[] = Object.values(JSON.parse(reports["allure_results.json"]!));
