@@ -67,8 +67,9 @@ const SHARED = readTable(`
   rules: absent_tests ansi blame branch ci_systems codeowners commit culprit culprit_suspects digest_table drawn_name execution
     fingerprint flaky_rates gate identity odds_facts odds_units outside outside_of_tests owner_patterns palette plan randomness report_path rerun_cases
     rerun_insertion rerun_pattern rerun_tools shards shell stack variants
-  reports: cpp_checks cucumber_steps fields go js_tools json_lines junit_names junit_outcome pytest report
-    rounds subunit_packets tap_source text totals unknown_results unpack
+  reports: cpp_checks cucumber_steps fields go js_tools json_lines junit_case junit_names junit_outcome junit_times playwright pytest report
+    rounds subunit_packets tap_cases tap_plan tap_point tap_source teamcity_cases teamcity_messages text totals unknown_results
+    unpack xml_limits xml_syntax zip
   schema: absent_tests attachments automation_actions automation_runs bounded bug_reports case_ref commits culprit_searches deliveries
     environments events executions failures fields gate integration_configs integrations known_bugs leases page
     planned_tasks private_key pull_requests slower tags verifications
@@ -88,7 +89,7 @@ const GATHERERS = readTable(`
   cli: assay client_commands import upload upload_output
   store: report_writes
   work: loops
-  reports: parts read readers source
+  reports: parts read readers source xml xml_divide xml_repair
   senders: send
   database: open postgres/embedded
 `);

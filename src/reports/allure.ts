@@ -41,8 +41,8 @@ function readResult(json: unknown): AllureResult {
     .map(toFields)
     .map(({ name, value }): [string, string] => [asText(name), asText(value)]);
   const label = (wanted: string) => labels.find(([name]) => name === wanted)?.[1] ?? "";
-  const told = asText(fields.status);
-  const status = Object.hasOwn(STATUSES, told) ? STATUSES[told]! : "skipped";
+  const rawStatus = asText(fields.status);
+  const status = Object.hasOwn(STATUSES, rawStatus) ? STATUSES[rawStatus]! : "skipped";
   const { message, trace } = toFields(fields.statusDetails);
   const [start, stop] = [toEpochMs(fields.start), toEpochMs(fields.stop)];
   const suites = ["parentSuite", "suite", "subSuite"].map(label).filter(Boolean);
@@ -55,11 +55,11 @@ function readResult(json: unknown): AllureResult {
     suite: suites.length > 0 ? suites.join(" > ") : label("testClass") || label("class"),
     name: toName(asText(fields.name), parameters),
     status,
-    kind: toKind(told, asText(message)),
+    kind: toKind(rawStatus, asText(message)),
     durationMs: start !== null && stop !== null ? toMs(stop - start) : null,
     message: firstLine(asText(message)) || firstLine(stack),
     stack: status === "failed" ? stack || asText(message) : "",
-    properties: toProperties(fields, labels, parameters, status, told),
+    properties: toProperties(fields, labels, parameters, status, rawStatus),
     attachments: toWrittenAttachments(fields),
   });
   return { result, historyId: asText(fields.historyId), start, stop, warnings: cutter.warnings() };
@@ -81,10 +81,10 @@ function toProperties(
   labels: [string, string][],
   parameters: [string, string][],
   status: CaseStatus,
-  told: string,
+  rawStatus: string,
 ): [string, string][] {
   return [
-    ...(status === "skipped" && told !== "skipped" ? [["status", told] as [string, string]] : []),
+    ...(status === "skipped" && rawStatus !== "skipped" ? [["status", rawStatus] as [string, string]] : []),
     ...labels.filter(([name]) => !WORDS_OF_MACHINES.has(name) && !name.startsWith("_")),
     ...parameters,
     ...asList(links)
@@ -97,10 +97,10 @@ function toProperties(
 function toWrittenAttachments(result: JsonObject): WrittenAttachment[] {
   const found: WrittenAttachment[] = [];
   const open = [result];
-  for (let place = open.pop(); place; place = open.pop()) {
-    for (const { name, type, source } of asList(place.attachments).map(toFields))
+  for (let step = open.pop(); step; step = open.pop()) {
+    for (const { name, type, source } of asList(step.attachments).map(toFields))
       found.push({ name: asText(name), path: asText(source), contentType: asText(type) });
-    open.push(...asList(place.steps).map(toFields).reverse());
+    open.push(...asList(step.steps).map(toFields).reverse());
   }
   return found;
 }

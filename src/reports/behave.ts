@@ -27,7 +27,7 @@ export function readBehave(json: unknown): Report {
     if (own.some((one) => one.status === "failed") || status === "passed" || status === "skipped") continue;
     const message = `The feature is ${JSON.stringify(asText(feature.status))}, but none of its scenarios failed`;
     cases.push(
-      toFault(cutter, { ...toPlace(feature, ""), name: "(feature failed)", message, suite: asText(feature.name) }),
+      toFault(cutter, { ...toLocation(feature, ""), name: "(feature failed)", message, suite: asText(feature.name) }),
     );
   }
   if (cases.length > MAX_CASES) throw tooManyCases();
@@ -48,7 +48,7 @@ type Reading = { cutter: Cutter; unknown: UnknownResults };
 type Feature = { name: string; file: string; tags: string[] };
 
 function readFeature(fields: JsonObject, reading: Reading): ReportedCase[] {
-  const feature = { name: asText(fields.name).trim(), file: toPlace(fields, "").file, tags: toTexts(fields.tags) };
+  const feature = { name: asText(fields.name).trim(), file: toLocation(fields, "").file, tags: toTexts(fields.tags) };
   const cases = new Map<string, ReportedCase>();
   // Rules hold scenarios as features do.
   const open = asList(fields.elements).map(toFields).reverse();
@@ -115,7 +115,7 @@ function readScenario(feature: Feature, element: JsonObject, { cutter, unknown }
   const isPassed = allPassed && (whole === "passed" || asText(element.status) === "");
   const stack = toTexts(broken ? toFields(broken.result).error_message : element.error_message).join("\n");
   const text = broken && `${asText(broken.keyword).trim()} ${asText(broken.name)}`.trim();
-  const { file, line } = toPlace(element, feature.file);
+  const { file, line } = toLocation(element, feature.file);
   return toCase(cutter, {
     suite: feature.name,
     name: asText(element.name),
@@ -154,7 +154,7 @@ function toMessage(stack: string): string {
 }
 
 /** "features/shop.feature:6"; a file that is `known` is not copied out of each location. */
-function toPlace({ location }: JsonObject, known: string): { file: string; line: number | null } {
+function toLocation({ location }: JsonObject, known: string): { file: string; line: number | null } {
   const text = asText(location);
   const at = text.lastIndexOf(":");
   if (at === -1) return { file: text, line: null };

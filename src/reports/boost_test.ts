@@ -73,11 +73,11 @@ const ERRORS: Record<string, FailureKind> = { Error: "failure", FatalError: "fai
 function find(root: Node): { tests: Found[]; looseErrors: Found[] } {
   const [tests, looseErrors]: [Found[], Found[]] = [[], []];
   const open: (Found & { depth: number })[] = [{ node: root, suite: "", depth: 0 }];
-  for (let place = open.pop(); place; place = open.pop()) {
-    const { node, suite, depth } = place;
+  for (let item = open.pop(); item; item = open.pop()) {
+    const { node, suite, depth } = item;
     const name = localName(node.name);
-    if (name === "TestCase") tests.push(place);
-    else if (Object.hasOwn(ERRORS, name)) looseErrors.push(place);
+    if (name === "TestCase") tests.push(item);
+    else if (Object.hasOwn(ERRORS, name)) looseErrors.push(item);
     else if (depth === 0 || name === "TestSuite") {
       const path = depth < 2 ? "" : [suite, node.attributes["name"] ?? ""].filter(Boolean).join(" > ");
       const inside = suite.length > MAX_NAME ? suite : cut(path, MAX_NAME + 1);
@@ -120,16 +120,16 @@ function readError(node: Node): { message: string; stack: string; kind: FailureK
   const message = textBelow(node) || name;
   const context = named(node, "Context").flatMap((inner) => named(inner, "Frame"));
   const checkpoints = named(node, "LastCheckpoint").map(
-    (inner) => `last checkpoint: ${placeOf(inner)}${textBelow(inner)}`,
+    (inner) => `last checkpoint: ${locationOf(inner)}${textBelow(inner)}`,
   );
-  const stack = [placeOf({ attributes: { file, line } }) + message, ...context.map(textBelow), ...checkpoints].join(
+  const stack = [locationOf({ attributes: { file, line } }) + message, ...context.map(textBelow), ...checkpoints].join(
     "\n",
   );
   const kind = /\btimeout\b/i.test(message) && name === "Exception" ? "timeout" : (ERRORS[name] ?? "failure");
   return { message, stack, kind };
 }
 
-const placeOf = ({ attributes: { file, line } }: { attributes: Record<string, string | undefined> }): string =>
+const locationOf = ({ attributes: { file, line } }: { attributes: Record<string, string | undefined> }): string =>
   file && line !== "0" ? `${file}:${line ?? "?"}: ` : "";
 
 const RESULTS: Record<string, { status: CaseStatus; kind?: FailureKind }> = {

@@ -1,6 +1,6 @@
 /** XML of Catch2, of its reporter "xml", versions 2 and 3: https://github.com/catchorg/Catch2 */
 
-import { type Fault, placeOf, readExpression } from "./cpp_checks.ts";
+import { type Fault, locationOf, readExpression } from "./cpp_checks.ts";
 import { child, elementsOf, hiddenFailures, named, refuseForeign, textBelow, toCase, toFault } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
 import {
@@ -141,5 +141,5 @@ function readFault(name: string, node: Node): CatchFault | null {
   if (!Object.hasOwn(TYPES, name)) return null;
   const written = textBelow(node) || "(no message)";
   const message = name === "Exception" ? `Exception: ${written}` : written;
-  return { message, text: `${placeOf(node)}${message}`, type: TYPES[name]! };
+  return { message, text: `${locationOf(node)}${message}`, type: TYPES[name]! };
 }

@@ -24,10 +24,10 @@ export function readExpression(node: Node): Fault {
         : "failed";
   const message = `${type}(${original}): ${outcome}`;
   const info = named(node, "Info").map(textBelow);
-  const text = [`${placeOf(node)}${message}`, ...info].join("\n");
+  const text = [`${locationOf(node)}${message}`, ...info].join("\n");
   return { message: firstLine(message) || message, text, isException: false, isWarning: type.startsWith("WARN") };
 }
 
-export function placeOf({ attributes: { filename, line } }: Node): string {
+export function locationOf({ attributes: { filename, line } }: Node): string {
   return filename ? `${filename}:${line ?? "?"}: ` : "";
 }

@@ -69,7 +69,7 @@ function readTest(test: JsonObject, cutter: Cutter, unknown: Set<string>): Repor
   const retries = typeof test.retries === "number" && test.retries > 0 ? Math.min(Math.trunc(test.retries), 1000) : 0;
   const failedBefore = earlier.some((attempt) => attempt.status === "failed");
   const flaky = test.flaky === true || failedBefore || (retries > 0 && test.flaky !== false);
-  const told = test.message || test.trace ? test : (earlier.find(({ message, trace }) => message || trace) ?? test);
+  const failure = test.message || test.trace ? test : (earlier.find(({ message, trace }) => message || trace) ?? test);
   const [began, ended] = [toEpochMs(test.start), toEpochMs(test.stop)];
   return toCase(cutter, {
     suite: toSuite(test.suite),
@@ -81,8 +81,8 @@ function readTest(test: JsonObject, cutter: Cutter, unknown: Set<string>): Repor
     flaky,
     attempts: 1 + Math.max(retries, earlier.length),
     durationMs: toMs(test.duration) ?? (began !== null && ended !== null ? toMs(ended - began) : null),
-    message: asText(told.message),
-    stack: asText(told.trace),
+    message: asText(failure.message),
+    stack: asText(failure.trace),
     output: [...toTexts(test.stdout), ...toTexts(test.stderr)].join("\n"),
     properties: toProperties(test, raw),
     attachments: [...earlier, test].flatMap(({ attachments, screenshot }) => [

@@ -31,8 +31,8 @@ export function readCucumber(json: unknown): Report {
       }
       const { id, line, name, start_timestamp } = element;
       // Without a location, a retry cannot be distinguished from another scenario of the same name.
-      const place = asText(id) || asText(line) ? [feature.uri, id, line, name] : [cases.size];
-      const key = place.map(asText).join("\0");
+      const location = asText(id) || asText(line) ? [feature.uri, id, line, name] : [cases.size];
+      const key = location.map(asText).join("\0");
       const steps = [...background, ...toSteps(element)].map(toFields);
       const result = readScenario(feature, element, steps, { cutter, unknown });
       const earlier = cases.get(key);

@@ -212,12 +212,12 @@ function readAttempt(
     const ms = toMsOf(toFields(duration));
     if (ms !== null) durationMs = (durationMs ?? 0) + ms;
   }
-  const places = asList(pickle.astNodeIds).map((id) => run.lines.get(asText(id)));
+  const nodeLines = asList(pickle.astNodeIds).map((id) => run.lines.get(asText(id)));
   return toCase(reading.cutter, {
     suite: (run.features.get(asText(pickle.uri)) ?? "").trim(),
     name: asText(pickle.name),
     file: toFile(pickle.uri),
-    line: places.at(-1) ?? toFields(pickle.location).line,
+    line: nodeLines.at(-1) ?? toFields(pickle.location).line,
     status,
     kind: step ? toStepKind(step.hidden, word, stack) : "error",
     durationMs: toMs(durationMs),

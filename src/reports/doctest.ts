@@ -1,6 +1,6 @@
 /** XML of doctest for C++, of its reporter "xml": https://github.com/doctest/doctest */
 
-import { type Fault, placeOf, readExpression } from "./cpp_checks.ts";
+import { type Fault, locationOf, readExpression } from "./cpp_checks.ts";
 import { child, elementsOf, named, textBelow, toCase } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
 import {
@@ -98,12 +98,12 @@ function toOutcome({ attributes }: Node, results: Node | undefined, faults: Faul
   if (attributes["skipped"] === "true") return { status: "skipped" };
   if (!results) return { status: "failed", kind: "error", reason: faults[0]?.message ?? "It did not finish" };
   const failures = faults.filter(({ isWarning }) => !isWarning);
-  const told = results.attributes["test_case_success"];
+  const declared = results.attributes["test_case_success"];
   const count = parseCount(results.attributes["failures"]) ?? 0;
   const isRed = count > 0 || failures.length > 0;
   const [mayFail, shouldFail] = ["may_fail", "should_fail"].map((key) => attributes[key] === "true");
   // Before 2.4.1 it was left to the reader.
-  const success = told === undefined ? mayFail || isRed === (shouldFail === true) : told === "true";
+  const success = declared === undefined ? mayFail || isRed === (shouldFail === true) : declared === "true";
   if (success) return { status: "passed" };
   const exception = failures.find(({ isException }) => isException);
   if (exception) return { status: "failed", kind: "error", reason: exception.message };
@@ -127,8 +127,8 @@ function readFaults(test: Node): Fault[] {
     else if (name === "Expression" && node.attributes["success"] !== "true") faults.push(readExpression(node));
     else if (name === "Message") faults.push(readMessage(node));
     else if (name === "Exception") {
-      const told = textBelow(node) || "unknown exception";
-      const message = node.attributes["crash"] === "true" ? told : `Exception: ${told}`;
+      const exception = textBelow(node) || "unknown exception";
+      const message = node.attributes["crash"] === "true" ? exception : `Exception: ${exception}`;
       faults.push({ message, text: message, isException: true, isWarning: false });
     }
   }
@@ -137,6 +137,6 @@ function readFaults(test: Node): Fault[] {
 
 function readMessage(node: Node): Fault {
   const message = textBelow(child(node, "Text"));
-  const text = [`${placeOf(node)}${message}`, ...named(node, "Info").map(textBelow)].join("\n");
+  const text = [`${locationOf(node)}${message}`, ...named(node, "Info").map(textBelow)].join("\n");
   return { message, text, isException: false, isWarning: node.attributes["type"] === "WARNING" };
 }

@@ -89,28 +89,28 @@ export type RawCase = {
 } & KnownNames;
 
 /** Creates a case and truncates its texts. */
-export function toCase(cutter: Cutter, told: RawCase): ReportedCase {
+export function toCase(cutter: Cutter, raw: RawCase): ReportedCase {
   cutter.countCase();
-  const attachments = told.attachments && cutter.attachments(told.attachments);
+  const attachments = raw.attachments && cutter.attachments(raw.attachments);
   // Written without object spreads, which would take longer than the rest of the function.
   const result: ReportedCase = {
-    suite: cutter.cut("suite", told.suite ?? ""),
-    name: cutter.cut("name", told.name.trim() || "(no name)"),
-    file: cutter.cutOrNull("file", told.file ?? null),
-    line: toLine(told.line),
-    status: told.status,
-    kind: told.status === "failed" ? (told.kind ?? "failure") : null,
-    flaky: told.status === "passed" && told.flaky === true,
-    attempts: told.attempts ?? 1,
-    durationMs: told.durationMs ?? null,
-    message: cutter.cutOrNull("message", told.message ?? null),
-    stack: cutter.cutOrNull("stack", told.stack ?? null),
-    output: cutter.cutOrNull("output", told.output ?? null),
-    properties: told.properties ? cutter.properties(told.properties) : null,
+    suite: cutter.cut("suite", raw.suite ?? ""),
+    name: cutter.cut("name", raw.name.trim() || "(no name)"),
+    file: cutter.cutOrNull("file", raw.file ?? null),
+    line: toLine(raw.line),
+    status: raw.status,
+    kind: raw.status === "failed" ? (raw.kind ?? "failure") : null,
+    flaky: raw.status === "passed" && raw.flaky === true,
+    attempts: raw.attempts ?? 1,
+    durationMs: raw.durationMs ?? null,
+    message: cutter.cutOrNull("message", raw.message ?? null),
+    stack: cutter.cutOrNull("stack", raw.stack ?? null),
+    output: cutter.cutOrNull("output", raw.output ?? null),
+    properties: raw.properties ? cutter.properties(raw.properties) : null,
   };
   if (attachments) result.attachments = attachments;
-  if (told.otherNames) result.otherNames = told.otherNames.map((name) => cutName(name, cutter));
-  if (told.keepOtherNames) result.keepOtherNames = true;
+  if (raw.otherNames) result.otherNames = raw.otherNames.map((name) => cutName(name, cutter));
+  if (raw.keepOtherNames) result.keepOtherNames = true;
   return result;
 }
 
@@ -126,9 +126,9 @@ export const FAULT = "(failure without a test case)";
 /** Creates a failed case for a failure that a report has outside of its test cases. */
 export function toFault(
   cutter: Cutter,
-  told: Omit<RawCase, "name" | "status" | "message"> & { name?: string; message: string },
+  raw: Omit<RawCase, "name" | "status" | "message"> & { name?: string; message: string },
 ): ReportedCase {
-  return toCase(cutter, { name: FAULT, kind: "error", ...told, status: "failed" });
+  return toCase(cutter, { name: FAULT, kind: "error", ...raw, status: "failed" });
 }
 
 /** A report that declares failures is not green: one failed case where none of its cases has failed, else none. */

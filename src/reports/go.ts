@@ -19,7 +19,7 @@ type Test = {
   name: string;
   output: string;
   /** The line "--- PASS: …", for tests whose end is reported nowhere else. */
-  told: { status: CaseStatus; durationMs: number | null } | null;
+  printed: { status: CaseStatus; durationMs: number | null } | null;
   ends: CaseStatus[];
   unfinished: boolean;
   /** The output of the last failed attempt. */
@@ -39,7 +39,7 @@ type Package = {
 };
 
 const ENDS: Record<string, CaseStatus> = { pass: "passed", bench: "passed", fail: "failed", skip: "skipped" };
-const TOLD: Record<string, CaseStatus> = { PASS: "passed", BENCH: "passed", FAIL: "failed", SKIP: "skipped" };
+const PRINTED: Record<string, CaseStatus> = { PASS: "passed", BENCH: "passed", FAIL: "failed", SKIP: "skipped" };
 const TIMED_OUT = "panic: test timed out after";
 
 /** Whether there are events; lines that the build wrote may come first. */
@@ -184,7 +184,7 @@ function readEvent(one: Package, event: JsonObject): number {
   const test = known ?? newTest(name);
   if (!known) one.tests.set(name, test);
   if (action === "run") {
-    Object.assign(test, { output: "", told: null, durationMs: null });
+    Object.assign(test, { output: "", printed: null, durationMs: null });
     one.running.add(test);
     // A package that runs again has not ended.
     one.end = null;
@@ -198,8 +198,8 @@ function readEvent(one: Package, event: JsonObject): number {
 }
 
 function newTest(name: string): Test {
-  const [told, durationMs] = [null, null];
-  return { name, output: "", told, ends: [], unfinished: false, failure: "", durationMs, attributes: [] };
+  const [printed, durationMs] = [null, null];
+  return { name, output: "", printed, ends: [], unfinished: false, failure: "", durationMs, attributes: [] };
 }
 
 function addOutput(test: Test, output: string): void {
@@ -209,7 +209,7 @@ function addOutput(test: Test, output: string): void {
   const [, word = "", name, seconds] =
     /^--- (PASS|FAIL|SKIP|BENCH): (.*) \((\d+\.\d+)s\)\s*$/.exec(output.slice(Math.max(at, 0))) ?? [];
   if (at < 0 || name !== test.name) return void (test.output += output);
-  test.told = { status: TOLD[word]!, durationMs: msFromSeconds(seconds) };
+  test.printed = { status: PRINTED[word]!, durationMs: msFromSeconds(seconds) };
   test.output += output.slice(0, at).trim() && output.slice(0, at);
 }
 
@@ -223,15 +223,15 @@ function finish(test: Test, status: CaseStatus, durationMs: number | null): void
 function settle(one: Package, end: CaseStatus | null = one.end): void {
   one.end = end;
   for (const test of one.running) {
-    test.unfinished = test.told === null && end !== "passed";
-    finish(test, test.unfinished ? "failed" : (test.told?.status ?? "passed"), test.told?.durationMs ?? null);
+    test.unfinished = test.printed === null && end !== "passed";
+    finish(test, test.unfinished ? "failed" : (test.printed?.status ?? "passed"), test.printed?.durationMs ?? null);
   }
   one.running.clear();
 }
 
 function toResult(suite: string, test: Test, timedOut: boolean, cutter: Cutter): ReportedCase {
   // A test with nothing but output has an unknown end, but no failure.
-  const status = test.ends.at(-1) ?? test.told?.status ?? "skipped";
+  const status = test.ends.at(-1) ?? test.printed?.status ?? "skipped";
   const flaky = status === "passed" && test.ends.includes("failed");
   const stack = clean(status === "failed" || flaky ? test.failure : "").trimEnd();
   const output = clean(test.output).trimEnd();
@@ -262,8 +262,8 @@ const PANIC = /^[ \t]*(?:panic|fatal error): .*/m;
 function toMessage(output: string): string {
   const panic = PANIC.exec(output)?.[0];
   const testify = output.includes("Error Trace:") ? /^[ \t]+Error:[ \t]+(\S.*)/m.exec(output)?.[1] : undefined;
-  const place = /^[ \t]*[^\s:]+\.go:\d+:/m.exec(output);
-  return (panic ?? testify ?? firstLine(place ? output.slice(place.index + place[0].length) : output)).trim();
+  const location = /^[ \t]*[^\s:]+\.go:\d+:/m.exec(output);
+  return (panic ?? testify ?? firstLine(location ? output.slice(location.index + location[0].length) : output)).trim();
 }
 
 function toSynthetic(suite: string, one: Package, build: string, cutter: Cutter): ReportedCase | null {

@@ -107,13 +107,13 @@ function readAssertion(
   cutter: Cutter,
   unknown: Set<string>,
 ): ReportedCase {
-  const told = asText(assertion.status);
-  const status = Object.hasOwn(STATUSES, told) ? STATUSES[told]! : "skipped";
-  if (status === "skipped" && !SKIPPED.includes(told)) unknown.add(cut(told, 50));
+  const rawStatus = asText(assertion.status);
+  const status = Object.hasOwn(STATUSES, rawStatus) ? STATUSES[rawStatus]! : "skipped";
+  if (status === "skipped" && !SKIPPED.includes(rawStatus)) unknown.add(cut(rawStatus, 50));
   // Jest keeps the failures of retried attempts apart, Vitest with those of the last one.
   const failures = toTexts(assertion.failureMessages);
   const retried = [...toTexts(assertion.retryReasons), ...toTexts(assertion.retryMessages)];
-  const texts = failures.length > 0 ? failures : retried;
+  const texts = (failures.length > 0 ? failures : retried).map(withTimeout);
   const invocations = typeof assertion.invocations === "number" ? Math.trunc(assertion.invocations) : 1;
   const before = status === "passed" ? Math.max(failures.length, toTexts(assertion.retryReasons).length) : 0;
   const attempts = Math.min(1_000, Math.max(1, invocations, before + 1));
@@ -150,7 +150,11 @@ function toNames(suites: string[], name: string, file: string, isVitest: boolean
   };
 }
 
-const TIMED_OUT = /\b(?:exceeded timeout of|timed out (?:in|after)|timeout of) \d+ ?m?s\b/i;
+/** Vitest 3 writes the name of an internal error in place of the message of a timeout. */
+const withTimeout = (text: string): string =>
+  text.replace(/^Error: STACK_TRACE_ERROR(?=\n|$)/, "Error: Test timed out");
+
+const TIMED_OUT = /\b(?:exceeded timeout of|timed out (?:in|after)|timeout of) \d+ ?m?s\b|^Error: Test timed out\n/i;
 
 function readFault(
   { message, failureMessage }: JsonObject,
@@ -160,13 +164,13 @@ function readFault(
 ): ReportedCase {
   const text = asText(message) || asText(failureMessage);
   // Jest puts a headline before what happened.
-  const told = text.replace(/^\s*●[^\n]*\n/, "");
+  const details = text.replace(/^\s*●[^\n]*\n/, "");
   return toCase(cutter, {
     name: isEmpty ? FAILED_TO_LOAD : "(file failed)",
     file,
     status: "failed",
     kind: "error",
-    message: firstLine(told || text) || "The file failed, though none of its tests did",
+    message: firstLine(details || text) || "The file failed, though none of its tests did",
     stack: text,
   });
 }

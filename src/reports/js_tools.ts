@@ -59,20 +59,20 @@ const readVitest: ToolReader = ({ name, classname, file }) => {
 };
 
 const readJest: ToolReader = ({ suite, name, classname, file }) => {
-  const told = name.trim();
+  const title = name.trim();
   if (classname.trim() === "Test suite failed to run") {
-    const path = file ?? told;
+    const path = file ?? title;
     return { suite: "", name: FAILED_TO_LOAD, file: path };
   }
   // The test suite is called after the first describe block of the file, whatever block the test is in.
-  if (classname.trim() === told || classname === "" || classname === file)
-    return withoutFile({ suite: "", name: told, file }, true);
+  if (classname.trim() === title || classname === "" || classname === file)
+    return withoutFile({ suite: "", name: title, file }, true);
   const own = classname.replaceAll(ARROW, " > ").trim();
-  const isRepeated = told.startsWith(`${classname} `);
-  if (isRepeated) return withoutFile({ suite: own, name: told.slice(classname.length).trim(), file }, false);
+  const isRepeated = title.startsWith(`${classname} `);
+  if (isRepeated) return withoutFile({ suite: own, name: title.slice(classname.length).trim(), file }, false);
   // A class name of another template keeps what the general rules make of it.
   return suite === classname || suite.endsWith(` > ${classname}`)
-    ? withoutFile({ suite: own, name: told, file }, false)
+    ? withoutFile({ suite: own, name: title, file }, false)
     : undefined;
 };
 

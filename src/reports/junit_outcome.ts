@@ -62,14 +62,14 @@ export function readInside(node: Node, cutter: Cutter): Inside {
   const failures = childrenNamed(children, FAILURES).filter((failure) => !isRisky(failure));
   const retries = childrenNamed(children, RETRIES);
   const skipped = childrenNamed(children, SKIPS);
-  const told = toProperties(children);
-  const skip = /^\d+$/.test(node.attributes.id ?? "") ? told.find(isSkip) : undefined;
+  const properties = toProperties(children);
+  const skip = /^\d+$/.test(node.attributes.id ?? "") ? properties.find(isSkip) : undefined;
   const marks = children.flatMap((child) => toMark(child, node));
   const outcome = skip && failures.length === 0 ? SKIP : toOutcome(node.attributes, failures, skipped[0] ?? null);
   const output = childrenNamed(children, OUTPUTS).map(textOf).join("\n");
   const isSkipped = outcome.status === "skipped";
-  const tellers = isSkipped ? skipped : failures.length > 0 ? failures : retries;
-  const texts = tellers.map(textInside).filter((text) => text !== "");
+  const elements = isSkipped ? skipped : failures.length > 0 ? failures : retries;
+  const texts = elements.map(textInside).filter((text) => text !== "");
   const reason = skip && skip[1] !== "true" ? skip[1] : null;
   const attachments = cutter.attachments(markedAttachments(output));
   return {
@@ -78,11 +78,11 @@ export function readInside(node: Node, cutter: Cutter): Inside {
     attempts: 1 + retries.length,
     message: cutter.cutOrNull(
       "message",
-      tellers[0] ? failureMessage(tellers[0], withoutName(texts[0] ?? "", node)) : reason,
+      elements[0] ? failureMessage(elements[0], withoutName(texts[0] ?? "", node)) : reason,
     ),
     stack: isSkipped ? null : cutter.cutOrNull("stack", texts.join("\n\n")),
     output: cutter.cutOrNull("output", trimLines(withoutAttachmentLines(output))),
-    properties: cutter.properties([...marks, ...told.filter((one) => one !== skip), ...markedProperties(output)]),
+    properties: cutter.properties([...marks, ...properties.filter((one) => one !== skip), ...markedProperties(output)]),
     ...(attachments ? { attachments } : {}),
   };
 }
@@ -201,13 +201,13 @@ function trimLines(text: string): string {
   return text.slice(text.lastIndexOf("\n", text.search(/\S/)) + 1).trimEnd();
 }
 
-export function failureMessage(teller: Node, text: string | undefined): string | null {
-  const { type } = teller.attributes;
+export function failureMessage(element: Node, text: string | undefined): string | null {
+  const { type } = element.attributes;
   // node writes "true" for a todo or skip that has no reason.
   const message =
-    teller.attributes.message === "true" && localName(teller.name) === "skipped"
+    element.attributes.message === "true" && localName(element.name) === "skipped"
       ? ""
-      : (teller.attributes.message ?? "");
+      : (element.attributes.message ?? "");
   return message.trim() || (text ? firstLine(text) : "") || type?.trim() || null;
 }
 

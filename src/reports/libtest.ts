@@ -170,20 +170,20 @@ function readEnd(suite: Suite, { name, end, isSlow, attempts }: Test, cutter: Cu
   if (end !== null && known === undefined) unknown.count(asText(word));
   const status = known ?? "failed";
   const output = asText(end?.stdout).trim();
-  const told = asText(end?.message) || (end?.reason === undefined ? "" : `Failed: ${asText(end.reason)}`);
+  const reason = asText(end?.message) || (end?.reason === undefined ? "" : `Failed: ${asText(end.reason)}`);
   const isTimeout = end?.reason === "time limit exceeded" || (end === null && isSlow);
-  const place = toNames(suite.name, name);
+  const names = toNames(suite.name, name);
   return toCase(cutter, {
-    suite: place.suite,
-    name: place.name,
-    file: place.file,
-    line: place.line,
+    suite: names.suite,
+    name: names.name,
+    file: names.file,
+    line: names.line,
     status,
     kind: isTimeout ? "timeout" : end === null ? "error" : "failure",
     flaky: attempts > 1,
     attempts: Math.max(1, attempts),
     durationMs: msFromSeconds(end?.exec_time),
-    message: told || (end === null ? "The test did not finish" : status === "failed" ? toMessage(output) : null),
+    message: reason || (end === null ? "The test did not finish" : status === "failed" ? toMessage(output) : null),
     stack: status === "failed" ? output : null,
     output: status === "failed" ? null : output,
   });
@@ -222,10 +222,12 @@ function toDisagreement({ end, declared }: Suite, cases: ReportedCase[]): string
 
 /** Returns failures without a test: a binary that did not end, or that reports a failure of its own. */
 function toFaults({ name, end }: Suite, cases: ReportedCase[], cutter: Cutter): ReportedCase[] {
-  const told = { suite: name };
+  const fields = { suite: name };
   if (end === null)
-    return [toFault(cutter, { ...told, name: "(suite did not finish)", message: "The test binary did not finish" })];
+    return [toFault(cutter, { ...fields, name: "(suite did not finish)", message: "The test binary did not finish" })];
   if (end.event === "ok" && !asCount(end.failed)) return [];
   if (cases.some(({ status }) => status === "failed") || (end.event === "ok" && asCount(end.allowed_fail))) return [];
-  return [toFault(cutter, { ...told, message: "The report says that the suite failed, but none of its tests failed" })];
+  return [
+    toFault(cutter, { ...fields, message: "The report says that the suite failed, but none of its tests failed" }),
+  ];
 }

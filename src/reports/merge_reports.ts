@@ -43,8 +43,8 @@ export function mergeReports(named: [string, Report][]): Report {
     context: Object.assign({}, ...reports.map(({ context }) => context).reverse()),
     ...(attachments.length > 0 ? { attachments } : {}),
     warnings: named.flatMap(([name, { warnings, cases, countsOnly }]) => {
-      const told = cases.length > 0 || countsOnly || warnings.length > 0 ? warnings : ["It holds no test case"];
-      return told.map((warning) => `${cut(name, 200)}: ${warning}`);
+      const messages = cases.length > 0 || countsOnly || warnings.length > 0 ? warnings : ["It holds no test case"];
+      return messages.map((warning) => `${cut(name, 200)}: ${warning}`);
     }),
   };
 }

@@ -8,7 +8,7 @@ import type { WrittenAttachment } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
 /** A suite and the fields inherited from the suites around it. */
-type Place = { suite: JsonObject; titles: string; file: string };
+type Frame = { suite: JsonObject; titles: string; file: string };
 
 /** Throws a ReportError when there are too many cases. */
 export function readMochawesome(json: unknown): Report {
@@ -18,13 +18,13 @@ export function readMochawesome(json: unknown): Report {
   const [tests, hooks]: [ReportedCase[], ReportedCase[]] = [[], []];
   // Before version 4 there is one root suite, whose fields have other names.
   const open = (Array.isArray(results) ? asList(results) : [suites])
-    .map((suite): Place => ({ suite: toFields(suite), titles: "", file: "" }))
+    .map((suite): Frame => ({ suite: toFields(suite), titles: "", file: "" }))
     .reverse();
-  for (let place = open.pop(); place; place = open.pop()) {
-    const { suite } = place;
-    const file = asText(suite.fullFile) || asText(suite.file) || place.file;
+  for (let frame = open.pop(); frame; frame = open.pop()) {
+    const { suite } = frame;
+    const file = asText(suite.fullFile) || asText(suite.file) || frame.file;
     // Titles are joined like in Mocha's own JSON, so that a test has the same name in both formats.
-    const titles = [place.titles, asText(suite.title)].filter(Boolean).join(" ").slice(0, MAX_TITLES);
+    const titles = [frame.titles, asText(suite.title)].filter(Boolean).join(" ").slice(0, MAX_TITLES);
     for (const test of asList(suite.tests)) tests.push(readTest(toFields(test), titles, file, cutter, unknown));
     for (const hook of [...asList(suite.beforeHooks), ...asList(suite.afterHooks)].map(toFields))
       if (toStatus(hook) !== "passed" && toStatus(hook) !== "skipped")
@@ -76,16 +76,16 @@ function readTest(
   const status = toStatus(test);
   if (status === null) unknown.count(asText(test.state));
   const { texts, attachments } = readContext(test.context);
-  const [told, stack] = [asText(message), asText(estack)];
+  const [text, stack] = [asText(message), asText(estack)];
   return toCase(cutter, {
     suite: titles,
     name: asText(test.title),
     file,
     status: status ?? "failed",
-    kind: test.timedOut === true || isMochaTimeout(told) ? "timeout" : "failure",
+    kind: test.timedOut === true || isMochaTimeout(text) ? "timeout" : "failure",
     durationMs: toMs(test.duration),
-    message: firstLine(told) || firstLine(stack),
-    stack: [stack || told, asText(diff)].filter(Boolean).join("\n\n"),
+    message: firstLine(text) || firstLine(stack),
+    stack: [stack || text, asText(diff)].filter(Boolean).join("\n\n"),
     output: texts.join("\n"),
     attachments,
   });

@@ -25,19 +25,19 @@ export function readNewman(json: unknown): Report {
   const [assertions, others]: [ReportedCase[], ReportedCase[]] = [[], []];
   for (const execution of asList(executions).map(toFields)) {
     const item = toFields(execution.item);
-    const place: Place = {
+    const frame: Frame = {
       suite: [...(folders.get(asText(item.id)) ?? []), asText(item.name)].filter(Boolean).join(" > "),
       durationMs: toMs(toFields(execution.response).responseTime),
     };
     const mine = open.get(asText(toFields(execution.cursor).ref)) ?? [];
     for (const assertion of asList(execution.assertions))
-      assertions.push(readAssertion(toFields(assertion), place, cutter));
-    others.push(...readErrors(execution, mine, place, cutter));
+      assertions.push(readAssertion(toFields(assertion), frame, cutter));
+    others.push(...readErrors(execution, mine, frame, cutter));
     if (assertions.length + others.length > MAX_CASES) throw tooManyCases();
   }
   // Failures that no execution shows.
   const rest = [...open.values()].flat().filter((one) => !isAssertion(one));
-  others.push(...rest.slice(0, MAX_CASES).map((one) => readFailure(one, toPlace(one, folders), cutter)));
+  others.push(...rest.slice(0, MAX_CASES).map((one) => readFailure(one, toFrame(one, folders), cutter)));
   if (isObject(error)) others.push(readFailure({ at: "run", error }, { suite: "", durationMs: null }, cutter));
   if (assertions.length + others.length > MAX_CASES) throw tooManyCases();
   const { started, completed } = toFields(timings);
@@ -61,7 +61,7 @@ export function readNewman(json: unknown): Report {
   };
 }
 
-type Place = { suite: string; durationMs: number | null };
+type Frame = { suite: string; durationMs: number | null };
 
 const isAssertion = ({ at }: JsonObject): boolean => asText(at).startsWith("assertion:");
 
@@ -90,16 +90,16 @@ function groupFailures(failures: JsonObject[]): Map<string, JsonObject[]> {
   return groups;
 }
 
-function toPlace({ source }: JsonObject, folders: Map<string, string[]>): Place {
+function toFrame({ source }: JsonObject, folders: Map<string, string[]>): Frame {
   const { id, name } = toFields(source);
   return { suite: [...(folders.get(asText(id)) ?? []), asText(name)].filter(Boolean).join(" > "), durationMs: null };
 }
 
-function readAssertion({ assertion, skipped, error }: JsonObject, place: Place, cutter: Cutter): ReportedCase {
+function readAssertion({ assertion, skipped, error }: JsonObject, frame: Frame, cutter: Cutter): ReportedCase {
   const isFailed = error !== undefined && error !== null && error !== false;
   const { name, message, stack } = toFields(error);
   return toCase(cutter, {
-    ...place,
+    ...frame,
     name: asText(assertion),
     status: isFailed ? "failed" : skipped === true ? "skipped" : "passed",
     kind: asText(name) === "AssertionError" ? "failure" : "error",
@@ -115,7 +115,7 @@ const ERRORS: [field: string, at: string][] = [
 ];
 
 /** Returns failures outside of assertions, and removes their duplicates from `failures`. */
-function readErrors(execution: JsonObject, failures: JsonObject[], place: Place, cutter: Cutter): ReportedCase[] {
+function readErrors(execution: JsonObject, failures: JsonObject[], frame: Frame, cutter: Cutter): ReportedCase[] {
   const cases: ReportedCase[] = [];
   for (const [field, at] of ERRORS) {
     const written = Array.isArray(execution[field]) ? execution[field] : [{ error: execution[field] }];
@@ -123,21 +123,21 @@ function readErrors(execution: JsonObject, failures: JsonObject[], place: Place,
       const index = failures.findIndex((one) => one.at === at);
       // The failure has the message of an error of which the execution has only the code.
       const failure = index === -1 ? { at, error } : failures.splice(index, 1)[0]!;
-      cases.push(readFailure(failure, place, cutter));
+      cases.push(readFailure(failure, frame, cutter));
     }
   }
   return cases;
 }
 
-function readFailure({ at, error }: JsonObject, place: Place, cutter: Cutter): ReportedCase {
+function readFailure({ at, error }: JsonObject, frame: Frame, cutter: Cutter): ReportedCase {
   const { name, code, message, stack } = toFields(error);
-  const told = asText(message) || asText(error) || asText(code) || asText(name);
-  const isTimeout = /TIMEDOUT$/.test(asText(code)) || /timed out|timeout/i.test(told.slice(0, 300));
+  const reason = asText(message) || asText(error) || asText(code) || asText(name);
+  const isTimeout = /TIMEDOUT$/.test(asText(code)) || /timed out|timeout/i.test(reason.slice(0, 300));
   return toFault(cutter, {
-    ...place,
+    ...frame,
     name: `(${asText(at).replace("-", " ") || "run"} failed)`,
     kind: isTimeout ? "timeout" : "error",
-    message: firstLine([asText(name), told].filter((text) => text && text !== "Error").join(": ")) || "It failed",
+    message: firstLine([asText(name), reason].filter((text) => text && text !== "Error").join(": ")) || "It failed",
     stack: asText(stack),
   });
 }

@@ -21,23 +21,23 @@ import { createUnknownResults, type UnknownResults } from "./unknown_results.ts"
 type Node = Bun.XML.Node;
 
 /** Suites around the next node: their class or namespace path, or their names. `own`: those in the file that Pester names. */
-type Place = { node: Node; fixture: string; names: string[]; file: string | null; own: string };
+type Frame = { node: Node; fixture: string; names: string[]; file: string | null; own: string };
 
 /** Throws a ReportError when there are too many cases. */
 export function readNunit(root: Node): Report {
   const cutter = createCutter();
   const unknown = createUnknownResults();
   const cases: ReportedCase[] = [];
-  const open: Place[] = [{ node: root, fixture: "", names: [], file: null, own: "" }];
-  for (let place = open.pop(); place; place = open.pop()) {
-    const { node } = place;
+  const open: Frame[] = [{ node: root, fixture: "", names: [], file: null, own: "" }];
+  for (let frame = open.pop(); frame; frame = open.pop()) {
+    const { node } = frame;
     const name = localName(node.name);
     if (name === "test-case") {
       if (cases.length === MAX_CASES) throw tooManyCases();
-      cases.push(readTest(node, place, cutter, unknown));
+      cases.push(readTest(node, frame, cutter, unknown));
       continue;
     }
-    const inside = name === "test-suite" ? enter(place) : place;
+    const inside = name === "test-suite" ? enter(frame) : frame;
     for (const inner of elementsOf(node).toReversed())
       if (PLACES.has(localName(inner.name))) open.push({ ...inside, node: inner });
   }
@@ -68,15 +68,15 @@ const PLACES = new Set(["test-suite", "test-case", "results"]);
 const timeOf = ({ attributes }: Node): number | null => msFromSeconds(attributes["duration"] ?? attributes["time"]);
 
 /** Version 3 has the class of each case; version 2 only nests namespaces and fixtures. */
-function enter(place: Place): Place {
-  const { node, fixture, names, file, own } = place;
+function enter(frame: Frame): Frame {
+  const { node, fixture, names, file, own } = frame;
   const { type = "", name = "", fullname = "", classname = "" } = node.attributes;
   const script = [name, fullname].find((path) => /\.ps1$/i.test(path));
   // A block repeats those around it, and a test with parameters is no block.
   const block = script !== undefined || type === "ParameterizedTest" ? own : inside(own, name);
   const inner =
     script === undefined ? { file, own: file === null ? "" : block } : { file: script.replaceAll("\\", "/"), own };
-  if (type === "Assembly" || type === "Project" || type === "Test Project") return { ...place, ...inner };
+  if (type === "Assembly" || type === "Project" || type === "Test Project") return { ...frame, ...inner };
   return { node, fixture: cut(classname, MAX_NAME + 1) || fixture, names: addTitle(names, name), ...inner };
 }
 
@@ -85,15 +85,15 @@ const inside = (outer: string, name: string): string =>
 
 function readTest(
   node: Node,
-  { fixture, names, file, own }: Place,
+  { fixture, names, file, own }: Frame,
   cutter: Cutter,
   unknown: UnknownResults,
 ): ReportedCase {
   const { attributes } = node;
   const failure = child(node, "failure") ?? child(node, "error");
   const { status, kind } = toOutcome(attributes, failure, unknown);
-  const teller = failure ?? child(node, "reason");
-  const [message, stack] = [textBelow(child(teller, "message")), textBelow(child(teller, "stack-trace"))];
+  const details = failure ?? child(node, "reason");
+  const [message, stack] = [textBelow(child(details, "message")), textBelow(child(details, "stack-trace"))];
   const listed = attributes["classname"] || fixture || names.join(".");
   const suite = file === null ? listed : own || listed;
   const written = attributes["name"] ?? attributes["fullname"] ?? "";
@@ -115,12 +115,12 @@ function readTest(
 
 function toProperties(node: Node, { result = "", label = "" }: Node["attributes"]): [string, string][] {
   const properties = child(node, "properties");
-  const told = (properties ? elementsOf(properties) : []).map(({ attributes }): [string, string] => [
+  const pairs = (properties ? elementsOf(properties) : []).map(({ attributes }): [string, string] => [
     attributes["name"] ?? "",
     attributes["value"] ?? "",
   ]);
   const outcome = label || (["Inconclusive", "Warning", "NotRunnable", "Ignored"].includes(result) ? result : "");
-  return [...(outcome ? [["result", outcome] as [string, string]] : []), ...told].filter(
+  return [...(outcome ? [["result", outcome] as [string, string]] : []), ...pairs].filter(
     // Names that begin with an underscore are NUnit's own.
     ([name, value]) => name !== "" && value !== "" && !name.startsWith("_"),
   );

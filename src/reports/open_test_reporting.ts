@@ -150,9 +150,9 @@ function toTestCase(item: Item, status: CaseStatus | null, cutter: Cutter): Repo
   const stack = textBelow(throwable);
   const type = throwable?.attributes["type"] ?? "";
   const isError = result?.attributes["status"] === "ERRORED" || throwable?.attributes["assertionError"] === "false";
-  const { name, ...place } = placeOf(item);
-  const told = {
-    ...place,
+  const { name, ...names } = namesOf(item);
+  const fields = {
+    ...names,
     kind: /Time(?:d)?Out/i.test(type) ? "timeout" : isError || !hasFinished ? "error" : "failure",
     durationMs,
     message: reason || firstLine(stack) || (hasFinished ? type : "It did not finish"),
@@ -160,12 +160,12 @@ function toTestCase(item: Item, status: CaseStatus | null, cutter: Cutter): Repo
     output: output.join("\n"),
   } as const;
   return status === null
-    ? toFault(cutter, { ...told, name: `(${name} failed)` })
-    : toCase(cutter, { ...told, name, status });
+    ? toFault(cutter, { ...fields, name: `(${name} failed)` })
+    : toCase(cutter, { ...fields, name, status });
 }
 
 /** Returns the suite as in JUnit XML: the class, or the names of the items around it. */
-function placeOf(item: Item): { suite: string; file: string; name: string } {
+function namesOf(item: Item): { suite: string; file: string; name: string } {
   let { className, file, name } = item;
   const names: string[] = [];
   for (let above = item.parent; above; above = above.parent) {

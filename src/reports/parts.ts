@@ -17,6 +17,7 @@ const BEGINNINGS: [kind: string, pattern: string][] = [
   ["tap", String.raw`K?TAP version \d|1\.\.\d+[ \t]*(?:$|#)|not ok\b|ok \d+(?: -|[ \t]*$)`],
   ["prove", PROVE_HEADER.source.slice(1)],
   ["go_text", String.raw`=== RUN {3}\S`],
+  ["surefire", String.raw`(?:\[INFO\] )?-{40,}\r?\n(?:Test set: \S|(?:\[INFO\] )? T E S T S$)`],
   ["teamcity", String.raw`##teamcity\[test`],
   [
     "xml",
@@ -33,6 +34,7 @@ const EVENTS: [kind: string, pattern: RegExp][] = [
   ["dart", /^\{"suite":\{|^\{.*"(?:protocolVersion|testID|suiteID|groupIDs)":/],
   ["pytest_reportlog", /"\$report_type":/],
   ["swift_testing", /^\{(?=.*"kind":).*"payload":/],
+  ["playwright_blob", /^\{"method":"on[A-Z]/],
   ["cucumber_messages", /^\{"(?:meta|source|gherkinDocument|pickle|hook|testRun\w+|testCase\w*|testStep\w+)":/],
 ];
 /** A key that a JSON document of a report begins with, or has near its beginning. */

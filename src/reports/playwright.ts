@@ -6,7 +6,7 @@ import type { CaseName, CaseStatus, FailureKind, KnownNames, Report, ReportedCas
 import { addTitle, createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** A suite and the fields inherited from the suites around it. */
-type Place = { suite: JsonObject; titles: string[]; file: string };
+type Frame = { suite: JsonObject; titles: string[]; file: string };
 
 /** Throws a ReportError when there are too many cases. */
 export function readPlaywright(json: unknown): Report {
@@ -14,11 +14,11 @@ export function readPlaywright(json: unknown): Report {
   const cutter = createCutter();
   const cases: ReportedCase[] = [];
   const open = asList(suites)
-    .map((suite): Place => ({ suite: toFields(suite), titles: [], file: "" }))
+    .map((suite): Frame => ({ suite: toFields(suite), titles: [], file: "" }))
     .reverse();
-  for (let place = open.pop(); place; place = open.pop()) {
-    const { suite, titles } = place;
-    const [title, file] = [asText(suite.title), asText(suite.file) || place.file];
+  for (let frame = open.pop(); frame; frame = open.pop()) {
+    const { suite, titles } = frame;
+    const [title, file] = [asText(suite.title), asText(suite.file) || frame.file];
     // The outermost suite is the file.
     const isLeftOut = title === "" || title === file;
     const path = isLeftOut ? titles : addTitle(titles, title);
@@ -59,11 +59,11 @@ const STATUSES: Record<string, CaseStatus> = {
 function readTest(spec: JsonObject, test: JsonObject, path: string[], file: string, cutter: Cutter): ReportedCase {
   const results = asList(test.results).map(toFields);
   const last = results.at(-1) ?? {};
-  const told = asText(test.status);
-  const status = Object.hasOwn(STATUSES, told) ? STATUSES[told]! : toStatus(asText(last.status));
+  const rawStatus = asText(test.status);
+  const status = Object.hasOwn(STATUSES, rawStatus) ? STATUSES[rawStatus]! : toStatus(asText(last.status));
   const failed = status === "failed" ? last : results.find(({ error, errors }) => error || asList(errors).length > 0);
   // A failure that was expected is none.
-  const errors = status === "failed" || told === "flaky" ? toErrors(failed ?? {}) : [];
+  const errors = status === "failed" || rawStatus === "flaky" ? toErrors(failed ?? {}) : [];
   const reason = asList(test.annotations)
     .map(toFields)
     .find(({ type }) => type === "skip" || type === "fixme");
@@ -72,7 +72,7 @@ function readTest(spec: JsonObject, test: JsonObject, path: string[], file: stri
     line: spec.line,
     status,
     kind: toKind(asText(last.status)),
-    flaky: told === "flaky",
+    flaky: rawStatus === "flaky",
     attempts: Math.max(1, results.length),
     durationMs: toMs(last.duration),
     message: status === "skipped" ? asText(reason?.description) : firstLine(errors[0] ?? ""),

@@ -8,7 +8,7 @@ import { type Cutter, cut, firstLine } from "./text.ts";
 /** The names of tests by their ids, such as "tests/test_cart.py::TestCart::test_adds[1]". Keeps those of modules and classes. */
 export function createPytestNames(): (nodeId: string) => { suite: string; name: string; file: string } {
   const known = new Map<string, { suite: string; file: string }>();
-  let [last, place] = ["", toPlace("")];
+  let [last, location] = ["", toLocation("")];
   return (nodeId) => {
     // Parameters may hold anything.
     const open = nodeId.indexOf("[");
@@ -17,15 +17,15 @@ export function createPytestNames(): (nodeId: string) => { suite: string; name: 
     // The tests of a class follow each other.
     if (end !== last.length || !nodeId.startsWith(last)) {
       last = nodeId.slice(0, end);
-      place = known.get(last) ?? toPlace(last);
-      if (!known.has(last)) known.set(last, place);
+      location = known.get(last) ?? toLocation(last);
+      if (!known.has(last)) known.set(last, location);
     }
-    return { suite: place.suite, name: at === -1 ? "" : nodeId.slice(at + 2), file: place.file };
+    return { suite: location.suite, name: at === -1 ? "" : nodeId.slice(at + 2), file: location.file };
   };
 }
 
 /** Builds suite and file like pytest's own JUnit XML: module and classes are joined with dots. */
-function toPlace(address: string): { suite: string; file: string } {
+function toLocation(address: string): { suite: string; file: string } {
   const [file = "", ...classes] = address.split("::");
   const module = file.replace(/\.py$/, "").replaceAll("/", ".");
   return { suite: [module, ...classes].join("."), file };

@@ -156,8 +156,8 @@ function toFailure(longrepr: unknown): { message: string; stack: string } {
   const entries = asList(toFields(longrepr.reprtraceback).reprentries).map((entry) => toFields(toFields(entry).data));
   const stack = entries.map(({ lines, reprfileloc }) => {
     const { path, lineno, message } = toFields(reprfileloc);
-    const place = asText(path) ? [`${asText(path)}:${asText(lineno)}: ${asText(message)}`] : [];
-    return [...asList(lines).map(asText), ...place].join("\n");
+    const location = asText(path) ? [`${asText(path)}:${asText(lineno)}: ${asText(message)}`] : [];
+    return [...asList(lines).map(asText), ...location].join("\n");
   });
   return { message: asText(toFields(longrepr.reprcrash).message), stack: stack.join("\n\n") };
 }

@@ -5,9 +5,9 @@ import { findBeginning, readParts, recogniseSource } from "./parts.ts";
 import { type Reader, READERS } from "./readers.ts";
 import { emptyReport, type Report, ReportError } from "./report.ts";
 import { NO_TEXT, type Source, toRefusal, toSource, toText } from "./source.ts";
-import { completeFailure } from "./telling.ts";
+import { completeFailure } from "./failure_message.ts";
 import { cut, decode } from "./text.ts";
-import { unpack } from "./unpack.ts";
+import { openResources, unpack } from "./unpack.ts";
 
 /**
  * Reads several files as one report. `format` names one of READERS and overrides recognition; `maxInflatedBytes` limits all files together,
@@ -23,10 +23,14 @@ export function readReport(
   let room = options.maxInflatedBytes;
   const reports: [string, Report][] = [];
   const together = new Map<Together, [string, Source][]>();
+  // Surefire writes the text of a test set beside its XML, which has all tests.
+  const names = new Set(files.map(({ name }) => name));
   for (const file of files) {
     const { name } = file;
+    if (name.endsWith(".txt") && names.has(name.replace(/([^/\\]+)\.txt$/, "TEST-$1.xml"))) continue;
     const naming = <T>(read: () => T): T => withName(name, files.length > 1, read);
     const plain = naming(() => unpack(file.bytes, room, options.variable));
+    const resources = naming(() => openResources(file.bytes));
     room -= plain.length;
     if (options.mayBeEmpty && isBlank(plain)) {
       reports.push([name, options.mayBeEmpty === "absent" ? ABSENT : EMPTY]);
@@ -36,7 +40,7 @@ export function readReport(
     // The text is a second copy, and the tree of a large one takes several times as much memory.
     file.bytes = NOTHING;
     if (text !== null && text.length > LARGE_TEXT_LENGTH) Bun.gc(true);
-    const written = naming(() => sourceOf(text, plain));
+    const written = { ...naming(() => sourceOf(text, plain)), resources };
     const { reader, source } = forced
       ? { reader: forced, source: written }
       : naming(() => recognise(written, text ?? ""));

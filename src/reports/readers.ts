@@ -14,7 +14,7 @@ import { toFields } from "./fields.ts";
 import { isGoJson, readGo } from "./go.ts";
 import { isGoText, readGoText } from "./go_text.ts";
 import { readJest } from "./jest.ts";
-import { isPlace, isRoot, readJunit } from "./junit.ts";
+import { isContainer, isRoot, readJunit } from "./junit.ts";
 import { readK6 } from "./k6.ts";
 import { isLibtest, readLibtest } from "./libtest.ts";
 import { readMocha } from "./mocha.ts";
@@ -24,6 +24,7 @@ import { readNewman } from "./newman.ts";
 import { readNunit } from "./nunit.ts";
 import { isOpenTestReporting, readOpenTestReporting } from "./open_test_reporting.ts";
 import { readPlaywright } from "./playwright.ts";
+import { isPlaywrightBlob, readPlaywrightBlob } from "./playwright_blob.ts";
 import { readPytestJson } from "./pytest_json.ts";
 import { isPytestReportlog, readPytestReportlog } from "./pytest_reportlog.ts";
 import { foreignKind, hasFields } from "./refusals.ts";
@@ -32,6 +33,7 @@ import { isRobot, isSuite, readRobot } from "./robot.ts";
 import { readRspec } from "./rspec.ts";
 import { readSonar } from "./sonar.ts";
 import { readSubunit } from "./subunit.ts";
+import { isSurefire, readSurefire } from "./surefire.ts";
 import { isSwiftTesting, readSwiftTesting } from "./swift_testing.ts";
 import { readTap } from "./tap.ts";
 import { isPlainTap, isTap } from "./tap_source.ts";
@@ -67,7 +69,7 @@ export const READERS: Reader[] = [
     name: "junit",
     title: "JUnit XML",
     recognise: ({ root, text }) => root !== null && isRoot(root) && !isForeign(root, text),
-    read: (source) => readXml(source, { whole: "testcase", isDivisible: isPlace, isRoot, read: readJunit }),
+    read: (source) => readXml(source, { whole: "testcase", isDivisible: isContainer, isRoot, read: readJunit }),
   },
   {
     name: "playwright",
@@ -75,6 +77,12 @@ export const READERS: Reader[] = [
     // Before version 1.38 it had no stats.
     recognise: ({ json }) => hasFields(json, "config", "suites", "errors"),
     read: (source) => readPlaywright(needJson(source)),
+  },
+  {
+    name: "playwright_blob",
+    title: "a blob report of Playwright",
+    recognise: ({ root, text }) => root === null && isPlaywrightBlob(text),
+    read: ({ text, resources }) => readPlaywrightBlob(text, resources),
   },
   {
     name: "jest",
@@ -167,6 +175,12 @@ export const READERS: Reader[] = [
       ) &&
       /"(?:protocolVersion|suiteID|testID)":/.test(text),
     read: ({ text }) => readDart(text),
+  },
+  {
+    name: "surefire",
+    title: "the text of Maven Surefire",
+    recognise: ({ root, json, text }) => root === null && json === undefined && isSurefire(text),
+    read: ({ text }) => readSurefire(text),
   },
   {
     name: "teamcity",
@@ -306,12 +320,12 @@ const wholly = (read: (root: Bun.XML.Node) => Report): XmlReading<Report> => ({
 
 function readXml({ text, root }: Source, reading: XmlReading<Report>): Report {
   if (root === null) throw new ReportError("it is not XML");
-  const { result, broken, mended, trailing } = parseXml(text, reading);
+  const { result, broken, repaired, trailing } = parseXml(text, reading);
   const kept = plural(result.cases.length, "test case");
   const warnings = [
     ...(broken ? [`The report is broken at ${broken}; only what comes before it is read, ${kept}`] : []),
     ...(trailing === null ? [] : [`Left out the text after the end of the report: "${cut(trailing, 100)}"`]),
-    ...(mended ? [`Took ${plural(mended, "character")} literally that XML wants escaped`] : []),
+    ...(repaired ? [`Took ${plural(repaired, "character")} literally that XML wants escaped`] : []),
   ];
   return { ...result, partial: result.partial || broken !== null, warnings: [...warnings, ...result.warnings] };
 }

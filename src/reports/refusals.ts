@@ -23,9 +23,6 @@ const MAGIC: [string, string][] = [
 export function binaryKind(bytes: Uint8Array): string | null {
   const head = headOf(bytes, 262);
   if (head.slice(257) === "ustar") return "a tar archive";
-  // The name of the first file in the archive.
-  if (/^PK\x03\x04[^]{26}(?:report\.jsonl|resources\/[\da-f]{40}\.)/.test(head))
-    return "a Playwright blob report (npx playwright merge-reports --reporter=json converts it)";
   return MAGIC.find(([magic]) => head.startsWith(magic))?.[1] ?? null;
 }
 
@@ -66,6 +63,8 @@ export function xmlKind(root: string, head: string): string | null {
 }
 
 export function jsonKind(json: unknown): string | null {
+  if (Array.isArray(json) && json[0] === "start" && hasFields(json[1], "total"))
+    return "the output of Mocha's json-stream (send that of --reporter json)";
   if (Array.isArray(json)) return hasFields(json[0], "filePath", "messages") ? "an ESLint report" : null;
   if (typeof json !== "object" || json === null) return null;
   const { $schema, version, runs, total } = json as Json;

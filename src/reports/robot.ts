@@ -29,7 +29,7 @@ type Suite = {
 };
 
 /** An element whose children are read from `next` on; `suite` is null in the root. */
-type Place = { children: Node["children"]; next: number; suite: Suite | null };
+type Frame = { children: Node["children"]; next: number; suite: Suite | null };
 
 /** State of the whole run. */
 type Run = {
@@ -65,24 +65,24 @@ export function readRobot(parts: Iterable<XmlPart>): Report {
     errors: [],
     isSettled: false,
   };
-  const open: Place[] = [];
-  // The last place of each depth: those that the next part is inside of are among them.
-  const last: Place[] = [];
-  const go = (place: Place) => {
-    last[open.length] = place;
-    open.push(place);
+  const open: Frame[] = [];
+  // The last frame of each depth: those that the next part is inside of are among them.
+  const last: Frame[] = [];
+  const go = (frame: Frame) => {
+    last[open.length] = frame;
+    open.push(frame);
   };
   for (const { root, depth } of parts) {
     if (depth === 0) {
       run.isSettled = /^rebot/i.test(root.attributes["generator"] ?? "");
       go({ children: root.children, next: 0, suite: null });
-    } else for (const place of reenter(last.splice(0), root, depth)) go(place);
-    for (let place = open.at(-1); place; place = open.at(-1)) {
-      const node = place.children[place.next++];
+    } else for (const frame of reenter(last.splice(0), root, depth)) go(frame);
+    for (let frame = open.at(-1); frame; frame = open.at(-1)) {
+      const node = frame.children[frame.next++];
       if (node === undefined) open.pop();
       if (typeof node !== "object" || !("name" in node)) continue;
-      if (localName(node.name) === "suite") go(enter(node, place, run));
-      else if (place.suite) readInSuite(node, place.suite, open.length === 2, run, cutter);
+      if (localName(node.name) === "suite") go(enter(node, frame, run));
+      else if (frame.suite) readInSuite(node, frame.suite, open.length === 2, run, cutter);
       else readInRoot(node, run);
     }
   }
@@ -107,17 +107,17 @@ export function readRobot(parts: Iterable<XmlPart>): Report {
 }
 
 /** Enters the suites around a part again, with the children that the part has for each of them. */
-function reenter(places: Place[], root: Node, depth: number): Place[] {
+function reenter(frames: Frame[], root: Node, depth: number): Frame[] {
   let node = root;
-  return places.slice(0, depth).map((place, level) => {
+  return frames.slice(0, depth).map((frame, level) => {
     const { children } = node;
     const isInnermost = level === depth - 1;
     if (!isInnermost) node = children[0] as Node;
-    return { ...place, children, next: isInnermost ? 0 : 1 };
+    return { ...frame, children, next: isInnermost ? 0 : 1 };
   });
 }
 
-function enter({ attributes, children }: Node, { suite: outer }: Place, run: Run): Place {
+function enter({ attributes, children }: Node, { suite: outer }: Frame, run: Run): Frame {
   const { name = "", source } = attributes;
   if (!outer) run.suite ??= name;
   // Several sources given at once get a suite around them, whose name depends on what was given.
@@ -156,8 +156,8 @@ function readInSuite(node: Node, suite: Suite, isTop: boolean, run: Run, cutter:
 }
 
 /** Tests are written down before their suite's teardown fails, which for Robot Framework fails them all. */
-function failAll({ cases, untouched }: Run, { first }: Suite, told: string, cutter: Cutter): void {
-  const reason = /(?:^|\n)Suite teardown failed:\n([^]*)/i.exec(told)?.[1] ?? told;
+function failAll({ cases, untouched }: Run, { first }: Suite, statusText: string, cutter: Cutter): void {
+  const reason = /(?:^|\n)Suite teardown failed:\n([^]*)/i.exec(statusText)?.[1] ?? statusText;
   const message = cutter.cutOrNull("message", `Parent suite teardown failed:\n${plain(reason)}`.trim());
   while (untouched.length > 0 && untouched.at(-1)! >= first) {
     const one = cases[untouched.pop()!]!;
@@ -177,12 +177,12 @@ const STATUSES: Record<string, CaseStatus> = {
 };
 
 function readTest(node: Node, { path, file }: Suite, cutter: Cutter): ReportedCase {
-  const told = child(node, "status");
-  const name = told?.attributes["status"] ?? "";
+  const ending = child(node, "status");
+  const name = ending?.attributes["status"] ?? "";
   const given = Object.hasOwn(STATUSES, name) ? STATUSES[name]! : "failed";
   // Since version 4, such tests are reported as skipped.
-  const status = isUncritical(told) ? "skipped" : given;
-  const message = plain(textBelow(told)) || (told ? "" : "It did not finish");
+  const status = isUncritical(ending) ? "skipped" : given;
+  const message = plain(textBelow(ending)) || (ending ? "" : "It did not finish");
   const failed = status === "failed";
   const tags = [...named(node, "tag"), ...named(node, "tags").flatMap((list) => named(list, "tag"))];
   return toCase(cutter, {
@@ -191,8 +191,8 @@ function readTest(node: Node, { path, file }: Suite, cutter: Cutter): ReportedCa
     file,
     line: node.attributes["line"],
     status,
-    kind: told ? toKind(message) : "error",
-    durationMs: told ? timeOf(told) : null,
+    kind: ending ? toKind(message) : "error",
+    durationMs: ending ? timeOf(ending) : null,
     message: status === "passed" ? null : message,
     stack: failed ? toStack(node, message) : null,
     output: toOutput(node),
@@ -219,8 +219,8 @@ function toStack(test: Node, message: string): string {
     const { name, library, owner, type } = node.attributes;
     if (name !== undefined && localName(node.name) === "kw")
       names.unshift(`  in keyword ${[library ?? owner, name].filter(Boolean).join(".")}${type ? ` (${type})` : ""}`);
-    for (const told of named(node, "msg")) {
-      const text = textBelow(told);
+    for (const entry of named(node, "msg")) {
+      const text = textBelow(entry);
       if (text.startsWith("Traceback (most recent call last)")) trace = text;
     }
     node = failedIn(node);
@@ -265,9 +265,9 @@ function toFault({ cases, status, statistics }: Run): { name: string; message: s
     return { name: "(test run did not finish)", message: "There are no statistics: the run broke off" };
   }
   if (cases.some((one) => one.status === "failed")) return null;
-  const told = status ? plain(textBelow(status)) : "";
+  const text = status ? plain(textBelow(status)) : "";
   if (status?.attributes["status"] === "FAIL")
-    return { name: "(suite failed)", message: firstLine(told) || "The suite failed", stack: told };
+    return { name: "(suite failed)", message: firstLine(text) || "The suite failed", stack: text };
   const failed = declaredIn(statistics)?.failed ?? 0;
   const minded = failed > 0 && status?.attributes["status"] !== "PASS";
   return minded

@@ -34,8 +34,8 @@ export function casesInRounds(reports: readonly Report[]): ReportedCase[] {
   if (reports.length > MAX_COMPARED) return reports.flatMap(({ cases }) => cases);
   const order = reports.toSorted((a, b) => (spanOf(a)?.from ?? 0) - (spanOf(b)?.from ?? 0));
   const rounds = new Map<Report, number>();
-  for (const [place, later] of order.entries()) {
-    const before = order.slice(0, place).filter((earlier) => repeats(later, earlier));
+  for (const [index, later] of order.entries()) {
+    const before = order.slice(0, index).filter((earlier) => repeats(later, earlier));
     rounds.set(later, Math.max(0, ...before.map((earlier) => rounds.get(earlier)! + 1)));
   }
   return reports.flatMap((report) => {

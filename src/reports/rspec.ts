@@ -37,8 +37,8 @@ function readExample(example: JsonObject, cutter: Cutter): ReportedCase {
   const { class: type, message, backtrace } = toFields(exception);
   const [name, full] = [asText(description).trim(), asText(full_description).trim()];
   const isFailed = status === "failed" || (status !== "passed" && status !== "pending" && exception !== undefined);
-  const told = asText(message).trim();
-  const trace = [asText(type), told, ...toTexts(backtrace)].filter(Boolean).join("\n");
+  const text = asText(message).trim();
+  const trace = [asText(type), text, ...toTexts(backtrace)].filter(Boolean).join("\n");
   return toCase(cutter, {
     // The groups are only the beginning of the full description, without separators.
     suite: name !== "" && full.endsWith(name) ? full.slice(0, full.length - name.length).trim() : "",
@@ -48,7 +48,7 @@ function readExample(example: JsonObject, cutter: Cutter): ReportedCase {
     status: isFailed ? "failed" : status === "passed" ? "passed" : "skipped",
     kind: toKind(asText(type)),
     durationMs: typeof run_time === "number" ? toMs(run_time * 1000) : null,
-    message: isFailed ? firstLine(told) || asText(type) : asText(pending_message),
+    message: isFailed ? firstLine(text) || asText(type) : asText(pending_message),
     stack: isFailed ? trace : null,
   });
 }

@@ -7,7 +7,8 @@ import { binaryKind, jsonKind, textKind, xmlKind } from "./refusals.ts";
 import { ReportError } from "./report.ts";
 import { isSubunit } from "./subunit_packets.ts";
 import { cut, decode, localName, plural } from "./text.ts";
-import { prolog } from "./xml.ts";
+import { prolog } from "./xml_syntax.ts";
+import type { Resources } from "./zip.ts";
 
 export type Source = {
   text: string;
@@ -23,10 +24,12 @@ export type Source = {
   document: { json: unknown; end: number } | null;
   /** Whether `text` and `json` have U+FFFD in place of NUL, which no JSON may hold as it is; XML is cleaned by its reader. */
   hadNul: boolean;
+  /** The files beside the report in its archive; null if it is not in one. */
+  resources: Resources | null;
 };
 
 const NO_JSON = { json: undefined, fault: null, document: null };
-export const NO_TEXT: Source = { text: "", binary: null, root: null, ...NO_JSON, hadNul: false };
+export const NO_TEXT: Source = { text: "", binary: null, root: null, ...NO_JSON, hadNul: false, resources: null };
 
 /** Returns null for a format that is no text. */
 export function toText(bytes: Uint8Array): string | null {
@@ -79,13 +82,15 @@ export const firstDocument = (source: Source): Source | null =>
 export function toRefusal({ text, root, json, fault, document }: Source): string {
   // One JSON object per line is not malformed JSON.
   if (fault && document && text.startsWith("{") && text[document.end + 1] === "{")
-    return `it is JSON lines of no known format, the first ${tellKeys(document.json as object)}`;
+    return `it is JSON lines of no known format, the first ${describeKeys(document.json as object)}`;
+  const stream = document && jsonKind(document.json);
+  if (stream) return `it is ${stream}, not a test report`;
   if (fault) return fault.message;
   if (json !== undefined) {
     const kind = jsonKind(json);
     if (kind) return `it is ${kind}, not a test report`;
     if (Array.isArray(json)) return `it is a JSON list of ${plural(json.length, "element")} of no known format`;
-    return `it is JSON of no known format, ${tellKeys(json as object)}`;
+    return `it is JSON of no known format, ${describeKeys(json as object)}`;
   }
   if (root !== null) {
     const kind = xmlKind(root, text.slice(0, 5000));
@@ -97,7 +102,7 @@ export function toRefusal({ text, root, json, fault, document }: Source): string
   return `it is ${textKind(text)}, not a test report`;
 }
 
-function tellKeys(json: object): string {
+function describeKeys(json: object): string {
   const keys = Object.keys(json);
   const some = keys.slice(0, 8).map((key) => JSON.stringify(cut(key, 40)));
   const rest = keys.length > 8 ? ` and ${keys.length - 8} more` : "";

@@ -116,10 +116,10 @@ function apply({ status, timeMs, tags, mime, file }: Packet, test: Test): void {
 const MAX_DOTS = 100;
 
 /** Whether a module or class around a test is among those. */
-function isInside(name: string, places: Set<string>): boolean {
+function isInside(name: string, prefixes: Set<string>): boolean {
   let dot = name.indexOf(".");
   for (let count = 0; dot !== -1 && count < MAX_DOTS; count++, dot = name.indexOf(".", dot + 1))
-    if (places.has(name.slice(0, dot))) return true;
+    if (prefixes.has(name.slice(0, dot))) return true;
   return false;
 }
 

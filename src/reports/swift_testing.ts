@@ -118,9 +118,9 @@ const isFailure = ({ isKnown, isFailure, severity }: JsonObject): boolean =>
 function toIssue(event: JsonObject): string {
   const { fileID, line } = toFields(toFields(event.issue).sourceLocation ?? event.sourceLocation);
   const argument = asText(toFields(event._testCase).displayName);
-  const place = asText(fileID) ? [`at ${asText(fileID)}:${asText(line)}`] : [];
+  const location = asText(fileID) ? [`at ${asText(fileID)}:${asText(line)}`] : [];
   const text = toMessageText(event) || "An issue was recorded";
-  return [text, ...(argument ? [`with ${argument}`] : []), ...place].join("\n");
+  return [text, ...(argument ? [`with ${argument}`] : []), ...location].join("\n");
 }
 
 function toCases({ tests, outsideIssues, end }: Run, cutter: Cutter, unknown: UnknownResults): ReportedCase[] {

@@ -4,7 +4,9 @@ import { linesOf } from "./text.ts";
 
 /** The beginning of plain TAP: tests may print comments and empty lines before it. "ok", two spaces and a tab is go's. */
 const PLAIN =
-  /^(?:[ \t]*#.*\n|[ \t\r]*\n){0,1000}[ \t]*(?:K?TAP version 1\d?\b|1\.\.\d+|(?:not )?ok\b(?! {2}\t)|Bail out!)/i;
+  /^(?:[ \t]*#.*\n|[ \t\r]*\n){0,1000}[ \t]*(?:K?TAP version 1\d?\b|1\.\.\d+|(not )?ok\b( \d| -)?(?! {2}\t)|Bail out!)/i;
+/** A line that only TAP has. */
+const CERTAIN = /^[ \t]*(?:K?TAP version|1\.\.\d+[ \t]*(?:$|#)|not ok\b|ok (?:\d|-))/im;
 /** Lines of other programs may come before a version or a plan, such as "> shop@1.0.0 test". */
 const START = /^(?:.*\n){1,1000}?(?=(?:K?TAP version \d+|1\.\.\d+)[ \t]*(?:\n|$))/i;
 const POINT = /^[ \t]*(?:not )?ok\b/m;
@@ -23,7 +25,12 @@ const RESULT = /^Result: (?:PASS|FAIL|NOTESTS)\s*$/m;
 export { HEADER as PROVE_HEADER, RESULT as PROVE_RESULT };
 
 /** Whether the text begins as TAP does, without lines of other programs before it. */
-export const isPlainTap = (text: string): boolean => PLAIN.test(text);
+export function isPlainTap(text: string): boolean {
+  const [beginning, not, rest] = PLAIN.exec(text) ?? [];
+  if (beginning === undefined) return false;
+  // Any program may print a line "ok".
+  return not !== undefined || rest !== undefined || !/ok$/i.test(beginning) || CERTAIN.test(text);
+}
 
 /** Whether there is TAP in the text. */
 export const isTap = (text: string): boolean => isPlainTap(text) || isProve(text) || preludeEnd(text) > 0;
@@ -56,21 +63,21 @@ function fromProve(lines: string[]): string {
   const files: ProveFile[] = [];
   const outsideLines: string[] = [];
   let planned = 0;
-  let place: "outside" | "file" | "summary" = "outside";
+  let section: "outside" | "file" | "summary" = "outside";
   for (const line of lines) {
     const header = HEADER.exec(line);
     if (header) {
       files.push({ name: header[1]!, skipped: line.endsWith(" ") ? undefined : (header[2] ?? ""), lines: [] });
-      place = "file";
-    } else if (RESULT.test(line)) place = "outside";
-    else if (line === "Test Summary Report") place = "summary";
+      section = "file";
+    } else if (RESULT.test(line)) section = "outside";
+    else if (line === "Test Summary Report") section = "summary";
     else if (FILES.test(line)) planned += Number(FILES.exec(line)![1]);
-    else if (place === "file" && !SUMMARY.test(line)) files.at(-1)!.lines.push(line);
+    else if (section === "file" && !SUMMARY.test(line)) files.at(-1)!.lines.push(line);
     // No file of prove holds it, so the plan cannot be kept.
-    else if (place === "outside" && OUTSIDE_LINE.test(line)) outsideLines.push(line);
+    else if (section === "outside" && OUTSIDE_LINE.test(line)) outsideLines.push(line);
   }
   const subtests = files.flatMap((file, index) => fromProveFile(file, index + 1));
-  const end = place === "outside" ? [] : ["Bail out! The output of prove has no result"];
+  const end = section === "outside" ? [] : ["Bail out! The output of prove has no result"];
   return [`1..${planned || files.length}`, ...outsideLines, ...subtests, ...end].join("\n");
 }
 

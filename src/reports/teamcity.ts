@@ -1,11 +1,18 @@
 /** TeamCity service messages in the output of a build: https://www.jetbrains.com/help/teamcity/service-messages.html */
 
 import { toCase } from "./fields.ts";
-import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
+import { type Report, ReportError } from "./report.ts";
+import { type TeamcityTest, toTeamcityCase } from "./teamcity_cases.ts";
+import {
+  type MessageAttributes,
+  isMessageStart,
+  type ServiceMessage,
+  MESSAGE_START,
+  parseServiceMessage,
+} from "./teamcity_messages.ts";
 import {
   clean,
   createCutter,
-  type Cutter,
   cut,
   disagreement,
   firstLine,
@@ -16,40 +23,19 @@ import {
   tooManyCases,
 } from "./text.ts";
 
-type Attributes = Map<string, string>;
-type Message = { kind: string; attributes: Attributes; whole: boolean; end: number };
-
 /** An open suite; the path is that of all suites around it, files left out. */
 type Suite = { name: string; path: string; file: string | null; outer: Suite | null };
 
 /** Suites and tests that run beside those of other flows. */
-type Flow = { suite: Suite | null; names: Map<string, number>; last: Test | null };
-
-type Failure = { message: string; details: string; isError: boolean };
-
-type Test = {
-  suite: string;
-  name: string;
-  file: string | null;
-  attempts: number;
-  hasFailedBefore: boolean;
-  /** Failures of the last attempt. */
-  failures: Failure[];
-  ignored: string | null;
-  output: string;
-  began: number;
-  durationMs: number | null;
-  unfinished: boolean;
-  properties: [string, string][];
-};
+type Flow = { suite: Suite | null; names: Map<string, number>; last: TeamcityTest | null };
 
 type Build = {
   flows: Map<string, Flow>;
-  tests: Test[];
+  tests: TeamcityTest[];
   /** Open tests by flow and name. */
-  open: Map<string, Test>;
+  open: Map<string, TeamcityTest>;
   /** Tests by suite and name while failed tests are retried. */
-  retried: Map<string, Test> | null;
+  retried: Map<string, TeamcityTest> | null;
   suites: number;
   declared: number | null;
   problems: string[];
@@ -58,11 +44,6 @@ type Build = {
   /** The last time with a zone. */
   completed: number;
 };
-
-const START = "##teamcity[";
-const MIN_BEGINNING = 3;
-/** Whether the last line is a truncated message. */
-const isBeginning = (line: string): boolean => line.length >= MIN_BEGINNING && START.startsWith(line);
 
 /** Throws a ReportError when there is no message on a test, or there are too many. */
 export function readTeamcity(text: string): Report {
@@ -81,9 +62,9 @@ export function readTeamcity(text: string): Report {
   const lastLine = text.lastIndexOf("\n");
   let [malformed, isCut, isBuild] = [0, false, false];
   let from = 0;
-  for (let at = text.indexOf(START); at !== -1; at = text.indexOf(START, from)) {
+  for (let at = text.indexOf(MESSAGE_START); at !== -1; at = text.indexOf(MESSAGE_START, from)) {
     addOutput(build, text.slice(from, at));
-    const message = toMessage(text, at);
+    const message = parseServiceMessage(text, at);
     from = message.end;
     if (message.kind === "") continue;
     const isOnTests = readMessage(build, message);
@@ -95,9 +76,9 @@ export function readTeamcity(text: string): Report {
   if (!isBuild) throw new ReportError("it has no TeamCity service message on a test");
   const cutter = createCutter();
   for (const test of build.open.values()) test.unfinished = test.failures.length === 0 && test.ignored === null;
-  const cases = build.tests.map((test) => toResult(test, cutter));
+  const cases = build.tests.map((test) => toTeamcityCase(test, cutter));
   const tooFew = build.declared !== null && build.declared > cases.length;
-  isCut ||= isBeginning(text.slice(lastLine + 1));
+  isCut ||= isMessageStart(text.slice(lastLine + 1));
   const partial = isCut || tooFew || build.suites > 0 || build.tests.some(({ unfinished }) => unfinished);
   const warnings = tooFew ? disagreement({ tests: build.declared }, cases) : [];
   if (malformed > 0) warnings.push(`Read as far as possible: ${plural(malformed, "malformed service message")}`);
@@ -117,61 +98,8 @@ export function readTeamcity(text: string): Report {
   };
 }
 
-/** Parses the message at `start` as far as possible, visiting each character once. */
-function toMessage(text: string, start: number): Message {
-  const attributes: Attributes = new Map();
-  let at = start + START.length;
-  const kind = match(text, KIND, at);
-  at += kind.length;
-  for (let key = match(text, KEY, at); key !== ""; key = match(text, KEY, at)) {
-    const value = at + key.length;
-    const end = valueEnd(text, value);
-    attributes.set(key.slice(0, key.lastIndexOf("=")).trim(), unescape(text.slice(value, end)));
-    at = end + 1;
-    if (text[end] !== "'") return { kind, attributes, whole: false, end };
-  }
-  const bare = attributes.size === 0 ? match(text, BARE, at) : "";
-  if (bare !== "") at = valueEnd(text, at + bare.length) + 1;
-  const close = match(text, CLOSE, at);
-  return { kind, attributes, whole: close !== "", end: Math.min(at + close.length, text.length) };
-}
-
-const KIND = /[a-zA-Z]\w{0,100}/y;
-const KEY = /[ \t]+[\w.:-]{1,100}[ \t]*=[ \t]*'/y;
-// A single value may stand without a key: ##teamcity[progressMessage 'text'].
-const BARE = /[ \t]+'/y;
-const CLOSE = /[ \t]*\]/y;
-
-function match(text: string, pattern: RegExp, at: number): string {
-  pattern.lastIndex = at;
-  return pattern.exec(text)?.[0] ?? "";
-}
-
-const [QUOTE, PIPE, NEWLINE] = [0x27, 0x7c, 0x0a];
-
-/** The quote that ends a value, or else the end of its line. */
-function valueEnd(text: string, from: number): number {
-  for (let at = from; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE || code === NEWLINE) return at;
-    if (code === PIPE) at++;
-  }
-  return text.length;
-}
-
-const ESCAPES: Record<string, string> = { n: "\n", r: "\r", x: "\u0085", l: "\u2028", p: "\u2029" };
-
-function unescape(value: string): string {
-  if (!value.includes("|")) return clean(value);
-  return clean(
-    value.replace(/\|(?:0x([\da-f]{4})|([^]))/gi, (_, hex: string | undefined, char: string) =>
-      hex ? String.fromCharCode(Number.parseInt(hex, 16)) : (ESCAPES[char] ?? char),
-    ),
-  );
-}
-
 /** Whether it is one on tests. */
-function readMessage(build: Build, { kind, attributes }: Message): boolean {
+function readMessage(build: Build, { kind, attributes }: ServiceMessage): boolean {
   const of = (key: string) => attributes.get(key) ?? "";
   const time = toTime(of("timestamp"));
   if (time) {
@@ -234,13 +162,14 @@ function readMessage(build: Build, { kind, attributes }: Message): boolean {
 
 const MAX_METADATA = 100;
 /** Messages that PHPUnit reports as failures although they do not fail its run. */
-const RISKY = /^(?:This test did not perform any assertions|This test printed output: |Test code or tested code )/;
+const RISKY =
+  /^(?:This test did not perform any assertions|This test printed output: |TeamcityTest code or tested code )/;
 
 const toKey = (flowId: string, name: string): string => `${flowId.replace(/_hook$/, "")}\0${name}`;
 
 /** mocha reports hooks in a separate flow. */
-function enter(build: Build, told: string): Flow {
-  const id = told.replace(/_hook$/, "");
+function enter(build: Build, flowId: string): Flow {
+  const id = flowId.replace(/_hook$/, "");
   const known = build.flows.get(id);
   if (known) return known;
   const flow: Flow = { suite: null, names: new Map(), last: null };
@@ -248,14 +177,14 @@ function enter(build: Build, told: string): Flow {
   return flow;
 }
 
-function openSuite(build: Build, flow: Flow, name: string, told: string | null): void {
+function openSuite(build: Build, flow: Flow, name: string, hintedFile: string | null): void {
   const outer = flow.suite;
   // PHPUnit, Jest and Vitest call the outermost suite after the folder or the file that the tests are in.
-  const isPlace = (outer === null || (outer.path === "" && outer.file === null)) && PATH.test(name);
+  const isFolder = (outer === null || (outer.path === "" && outer.file === null)) && PATH.test(name);
   const isFile = SOURCE.test(name);
-  const own = isPlace || (isFile && outer === null) ? "" : name;
+  const own = isFolder || (isFile && outer === null) ? "" : name;
   const path = !outer || outer.path === "" ? own : own === "" ? outer.path : `${outer.path} > ${own}`;
-  const file = told ?? (isFile && outer === null ? name : (outer?.file ?? null));
+  const file = hintedFile ?? (isFile && outer === null ? name : (outer?.file ?? null));
   const isFull = outer !== null && outer.path.length > MAX_NAME;
   flow.suite = { name, path: isFull ? outer.path : cut(path, MAX_NAME + 1), file, outer };
   flow.names.set(name, (flow.names.get(name) ?? 0) + 1);
@@ -280,7 +209,7 @@ function closeSuite(build: Build, flow: Flow, name: string): void {
   }
 }
 
-function start(build: Build, flow: Flow, attributes: Attributes, began: number): Test {
+function start(build: Build, flow: Flow, attributes: MessageAttributes, began: number): TeamcityTest {
   const name = attributes.get("name") ?? "";
   const key = toKey(attributes.get("flowId") ?? "", name);
   const suite = flow.suite?.path ?? "";
@@ -296,7 +225,7 @@ function start(build: Build, flow: Flow, attributes: Attributes, began: number):
     return before;
   }
   if (running) running.unfinished = running.failures.length === 0 && running.ignored === null;
-  const test: Test = {
+  const test: TeamcityTest = {
     suite,
     name,
     file: toFile(attributes.get("locationHint") ?? "") ?? flow.suite?.file ?? null,
@@ -317,13 +246,13 @@ function start(build: Build, flow: Flow, attributes: Attributes, began: number):
   return test;
 }
 
-function finish(build: Build, flow: Flow, attributes: Attributes, ended: number): void {
+function finish(build: Build, flow: Flow, attributes: MessageAttributes, ended: number): void {
   const name = attributes.get("name") ?? "";
   const key = toKey(attributes.get("flowId") ?? "", name);
   const test = build.open.get(key) ?? start(build, flow, attributes, Number.NaN);
   build.open.delete(key);
-  const told = attributes.get("duration") ?? "";
-  test.durationMs = /^\d{1,12}(?:\.\d{1,30})?$/.test(told) ? toMs(Number(told)) : toMs(ended - test.began);
+  const duration = attributes.get("duration") ?? "";
+  test.durationMs = /^\d{1,12}(?:\.\d{1,30})?$/.test(duration) ? toMs(Number(duration)) : toMs(ended - test.began);
 }
 
 /** Output between the messages belongs to the running test, as long as there is only one. */
@@ -345,53 +274,6 @@ function toTime(timestamp: string): { at: number; isZoned: boolean } | null {
   const at = Date.parse(time + (zone ?? "Z").replace(/(\d\d)(\d\d)$/, "$1:$2"));
   return at > 0 ? { at, isZoned: zone !== undefined } : null;
 }
-
-function toResult(test: Test, cutter: Cutter): ReportedCase {
-  const failed = test.unfinished || test.failures.length > 0;
-  const status: CaseStatus = failed ? "failed" : test.ignored === null ? "passed" : "skipped";
-  const [first] = test.failures;
-  const message = first ? toMessageOf(first) : "";
-  return toCase(cutter, {
-    suite: test.suite,
-    name: test.name,
-    file: test.file,
-    status,
-    kind: toKind(test, message),
-    flaky: test.hasFailedBefore,
-    attempts: test.attempts,
-    durationMs: test.durationMs,
-    message: failed ? message || (test.unfinished ? "It did not finish" : null) : test.ignored?.trim(),
-    stack: failed ? test.failures.map(toStack).join("\n\n") : null,
-    output: test.output.trim(),
-    properties: test.properties,
-  });
-}
-
-/** jest-teamcity-reporter says no more than "FAILED". */
-const isBare = ({ message }: Failure): boolean => /^(?:FAILED)?$/i.test(message.trim());
-
-function toMessageOf(failure: Failure): string {
-  if (isBare(failure)) return firstLine(failure.details);
-  const message = failure.message.trim();
-  // Catch2 sets the place and the section off with lines of dots and dashes.
-  if (!/^\.{60,}$/m.test(message)) return message;
-  const lines = message.split("\n").filter((line) => !/^(?:\.{60,}|-{60,}|\S{1,500}:\d{1,9}|\s*)$/.test(line));
-  return lines.join("\n") || message;
-}
-
-/** Some tools repeat the message on top of the details. */
-function toStack(failure: Failure): string {
-  const [told, trace] = [isBare(failure) ? "" : failure.message.trim(), failure.details.trim()];
-  if (trace === "" || trace.includes(cut(firstLine(told), 1000))) return trace || told;
-  return `${told}\n${trace}`;
-}
-
-function toKind({ unfinished, failures }: Test, message: string): FailureKind {
-  if (TIMED_OUT.test(cut(message, 500))) return "timeout";
-  return unfinished || failures.some(({ isError }) => isError) ? "error" : "failure";
-}
-
-const TIMED_OUT = /\b(?:timeout of \d+ ?m?s exceeded|(?:timed out|timeout) (?:in|after) \d+ ?m?s)\b/i;
 
 /** A build that broke off, or that has a problem of its own, must not be green. */
 function toFault({ problems }: Build, isCut: boolean): { name: string; message: string; stack?: string } | null {

@@ -293,18 +293,18 @@ export function lineAt(text: string, offset: number): number {
 export function disagreement(declared: Totals, cases: ReportedCase[]): string[] {
   const counted = { tests: cases.length, passed: 0, failed: 0, skipped: 0 };
   for (const { status } of cases) counted[status]++;
-  const told = (["tests", "passed", "failed", "skipped"] as const).filter((key) => typeof declared[key] === "number");
-  return told.every((key) => declared[key] === counted[key]) ? [] : [describeTotals("The report", declared, counted)];
+  const keys = (["tests", "passed", "failed", "skipped"] as const).filter((key) => typeof declared[key] === "number");
+  return keys.every((key) => declared[key] === counted[key]) ? [] : [describeTotals("The report", declared, counted)];
 }
 
 type Totals = Partial<Record<"tests" | CaseStatus, number | null>>;
 
 /** Describes declared and counted totals, limited to the kinds that are declared. */
 export function describeTotals(subject: string, declared: Totals, counted: Totals): string {
-  const told = (["tests", "passed", "failed", "skipped"] as const).filter((key) => typeof declared[key] === "number");
-  const tell = (counts: Totals) =>
-    told.map((key) => (key === "tests" ? plural(counts[key]!, "test") : `${counts[key]} ${key}`)).join(", ");
-  return `${subject} declares ${tell(declared)}, but its test cases are ${tell(counted)}`;
+  const keys = (["tests", "passed", "failed", "skipped"] as const).filter((key) => typeof declared[key] === "number");
+  const list = (counts: Totals) =>
+    keys.map((key) => (key === "tests" ? plural(counts[key]!, "test") : `${counts[key]} ${key}`)).join(", ");
+  return `${subject} declares ${list(declared)}, but its test cases are ${list(counted)}`;
 }
 
 /** "3 tests", "1 test". */

@@ -137,7 +137,7 @@ function countSuite(tally: SuiteTotals, inner: SuiteTotals): void {
 const MAX_OUTSIDE_FAILURES = 100;
 const MAX_OUTSIDE_LENGTH = 65_536;
 /** Suites. */
-const MAX_TOLD = 5;
+const MAX_WARNED_SUITES = 5;
 
 /** Compares the totals that suites declare, from the inside out, and collects warnings. */
 export function createTotals() {
@@ -146,8 +146,8 @@ export function createTotals() {
   let more = 0;
   let lacksFailures = false;
   // A suite may declare the failure of a test in another suite, so this is only decided at the end of the root.
-  let pending: PlacedFault[] = [];
-  const settle = (tally: SuiteTotals, { failed }: Declared): PlacedFault[] => {
+  let pending: LocatedFault[] = [];
+  const settle = (tally: SuiteTotals, { failed }: Declared): LocatedFault[] => {
     const faults = pending;
     pending = [];
     const { all, unshown, declaredInside } = tally;
@@ -157,26 +157,26 @@ export function createTotals() {
     return [];
   };
   const warn = (tally: SuiteTotals, declared: Declared) => {
-    const warning = tellDisagreement(tally, declared);
+    const warning = describeDisagreement(tally, declared);
     if (warning === null) return;
-    if (isTop(tally) && root.length < MAX_TOLD) root.push(warning);
-    else if (inner.length < MAX_TOLD) inner.push(warning);
+    if (isTop(tally) && root.length < MAX_WARNED_SUITES) root.push(warning);
+    else if (inner.length < MAX_WARNED_SUITES) inner.push(warning);
     else more++;
   };
   return {
     /** Returns the failures that no test case shows: of a suite that has ended, and with a root those of the suites in it. */
-    finish(tally: SuiteTotals, toPlace: () => FaultPlace): PlacedFault[] {
+    finish(tally: SuiteTotals, toLocation: () => FaultLocation): LocatedFault[] {
       const declared = toDeclared(tally);
       const settledOdd = settleOdd(tally, declared).filter(({ status }) => status === "failed");
       tally.shown += settledOdd.length;
       const settled = isTop(tally) ? settle(tally, declared) : [];
       warn(tally, declared);
-      const placed = toFaults(tally, declared).map((fault) => ({ ...fault, ...toPlace() }));
+      const located = toFaults(tally, declared).map((fault) => ({ ...fault, ...toLocation() }));
       lacksFailures ||= isTop(tally) && (declared.failed ?? tally.declaredInside) > tally.shown;
       if (tally.outer) countSuite(tally.outer, tally);
-      if (isTop(tally)) return [...settled, ...placed];
-      pending.push(...placed.filter(({ name }) => name === FAULT));
-      return placed.filter(({ name }) => name !== FAULT);
+      if (isTop(tally)) return [...settled, ...located];
+      pending.push(...located.filter(({ name }) => name === FAULT));
+      return located.filter(({ name }) => name !== FAULT);
     },
     /** Whether a root declares more failures than its test cases and suites show: some are not named. */
     lacksFailures: (): boolean => lacksFailures,
@@ -207,7 +207,7 @@ function toDeclared({ attributes }: SuiteTotals): Declared {
 const isTop = ({ outer }: SuiteTotals): boolean => outer?.outer === null;
 const toSubject = (tally: SuiteTotals): string => (isTop(tally) ? "The report" : `The suite "${cut(tally.name, 200)}"`);
 
-function tellDisagreement(tally: SuiteTotals, { disabled, ...declared }: Declared): string | null {
+function describeDisagreement(tally: SuiteTotals, { disabled, ...declared }: Declared): string | null {
   if (declared.tests === null && declared.failed === null && declared.skipped === null) return null;
   const { all, direct, items, shown } = tally;
   // Some producers count what is disabled among the skipped, some beside them.
@@ -229,8 +229,8 @@ function tellDisagreement(tally: SuiteTotals, { disabled, ...declared }: Declare
 }
 
 type Fault = { name: string; message: string; stack: string };
-type FaultPlace = { suite: string; file: string | null };
-type PlacedFault = Fault & FaultPlace;
+type FaultLocation = { suite: string; file: string | null };
+type LocatedFault = Fault & FaultLocation;
 
 /** Returns and counts the failures of a suite outside of its cases, and those that it declares but no case shows. */
 function toFaults(tally: SuiteTotals, { failed }: Declared): Fault[] {

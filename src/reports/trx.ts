@@ -103,7 +103,7 @@ function readResult(node: Node, { definitions, cutter, unknown }: Reading): Repo
   const text = (parent: Node | undefined, name: string) => textBelow(child(parent, name));
   const [message, stack] = [text(error, "Message"), text(error, "StackTrace")];
   const className = definitions.get(testId)?.className ?? "";
-  const told = text(output, "StdOut");
+  const stdout = text(output, "StdOut");
   const inner = child(node, "InnerResults");
   // The rows of a data-driven test are results as well, and the test fails if one of them fails.
   const isThroughChild =
@@ -116,9 +116,9 @@ function readResult(node: Node, { definitions, cutter, unknown }: Reading): Repo
     status,
     kind: toKind(outcome),
     durationMs: toDuration(duration),
-    message: message.trim() || firstLine(status === "skipped" ? told : ""),
+    message: message.trim() || firstLine(status === "skipped" ? stdout : ""),
     stack: stack || (status === "failed" ? message : ""),
-    output: [told, text(output, "StdErr"), text(output, "DebugTrace")].filter(Boolean).join("\n"),
+    output: [stdout, text(output, "StdErr"), text(output, "DebugTrace")].filter(Boolean).join("\n"),
     properties: outcome === "" || outcome === "Passed" || outcome === "Failed" ? [] : [["outcome", outcome]],
   });
   return isThroughChild ? { ...result, isThroughChild } : result;
@@ -141,11 +141,11 @@ function readFaults(summary: Node, cases: ReportedCase[], cutter: Cutter): Repor
   const failed = cases.filter(({ status }) => status === "failed").length;
   const outcome = summary.attributes["outcome"] ?? "";
   const infos = child(summary, "RunInfos");
-  const told = (infos ? elementsOf(infos) : []).map((info) => ({
+  const entries = (infos ? elementsOf(infos) : []).map((info) => ({
     isError: !/^(?:Warning|Passed|Completed|Inconclusive)$/.test(info.attributes["outcome"] ?? ""),
     text: textBelow(child(info, "Text")),
   }));
-  const errors = told
+  const errors = entries
     .filter(({ isError, text }) => isError && text !== "" && !(failed > 0 && REPEATS.test(text)))
     .map(({ text }) => text);
   const declared = declaredFailures(summary);
@@ -158,7 +158,7 @@ function readFaults(summary: Node, cases: ReportedCase[], cutter: Cutter): Repor
     return [toFault(cutter, { name: "(test run failed)", kind, message: firstLine(stack), stack })];
   }
   if (isFailed && failed === 0) {
-    const stack = told.map(({ text }) => text).join("\n");
+    const stack = entries.map(({ text }) => text).join("\n");
     const reason = stack === "" ? ", but none of its tests failed" : `: ${firstLine(stack)}`;
     const message = `The outcome of the run is ${outcome}${reason}`;
     return [toFault(cutter, { name: "(test run failed)", kind: toKind(outcome), message, stack })];
@@ -182,8 +182,8 @@ function toCounts(summary: Node | undefined): Map<string, number> {
 /** `null` when it does not say. */
 function declaredFailures(summary: Node | undefined): number | null {
   const counts = toCounts(summary);
-  const told = FAILED.filter((name) => counts.has(name));
-  return told.length === 0 ? null : told.reduce((sum, name) => sum + counts.get(name)!, 0);
+  const present = FAILED.filter((name) => counts.has(name));
+  return present.length === 0 ? null : present.reduce((sum, name) => sum + counts.get(name)!, 0);
 }
 
 function declaredTotals(summary: Node | undefined, cases: ReportedCase[]): string[] {

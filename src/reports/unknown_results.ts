@@ -12,7 +12,7 @@ export type UnknownResults = ReturnType<typeof createUnknownResults>;
 export function createUnknownResults() {
   const counts = new Map<string, number>();
   let others = 0;
-  const tell = (show: (word: string) => string, verdict: string): string[] => [
+  const describe = (show: (word: string) => string, verdict: string): string[] => [
     ...[...counts].map(([word, n]) => `The ${show(word)} is unknown: ${plural(n, "test case")} ${verdict}`),
     ...(others > 0 ? [`Other unknown results: ${plural(others, "test case")} ${verdict}`] : []),
   ];
@@ -22,8 +22,8 @@ export function createUnknownResults() {
       if (counts.has(short) || counts.size < MAX_WORDS) counts.set(short, (counts.get(short) ?? 0) + 1);
       else others++;
     },
-    warnings: (): string[] => tell((word) => `result "${word}"`, "counted as failed"),
+    warnings: (): string[] => describe((word) => `result "${word}"`, "counted as failed"),
     /** Warnings for words that the report does not explain, where only its totals tell what they mean. */
-    openWarnings: (): string[] => tell((word) => word, "passed unless the totals say otherwise"),
+    openWarnings: (): string[] => describe((word) => word, "passed unless the totals say otherwise"),
   };
 }

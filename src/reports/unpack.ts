@@ -1,21 +1,54 @@
-/** Decompresses gzip and zstd, recognised by their first bytes, without ever using much more memory than allowed. */
+/** Decompresses gzip, zstd and zip, recognised by their first bytes, without ever using much more memory than allowed. */
 
 import { gunzipSync, unzipSync, zstdDecompressSync } from "node:zlib";
 import { ReportError } from "./report.ts";
 import { decode, plural } from "./text.ts";
+import { isZip, listZip, readZipEntry, type Resources } from "./zip.ts";
 
 const startsWith = (bytes: Uint8Array, ...magic: number[]) => magic.every((byte, at) => bytes[at] === byte);
 const isGzip = (bytes: Uint8Array) => startsWith(bytes, 0x1f, 0x8b);
 const isZstd = (bytes: Uint8Array) => startsWith(bytes, 0x28, 0xb5, 0x2f, 0xfd);
 
-/** `max` bounds the answer, and a refusal names the `variable` that sets it; one layer is undone, a second one is an attack or a mistake. */
+/**
+ * `max` bounds the answer, and a refusal names the `variable` that sets it; one layer is undone, a second one is an attack or a mistake. Of
+ * a blob report of Playwright, which is a zip archive, returns the events.
+ */
 export function unpack(bytes: Uint8Array, max: number, variable?: string): Uint8Array {
   const packing = isGzip(bytes) ? "gzip" : isZstd(bytes) ? "zstd" : null;
   const plain = packing ? inflate(bytes, packing, max, variable) : bytes;
   if (plain.length > max) throw tooLarge(max, variable);
   if (packing && (isGzip(plain) || isZstd(plain))) throw new ReportError("it is compressed twice");
-  return plain;
+  if (!isZip(plain)) return plain;
+  const entries = listZip(plain);
+  const events = eventsIn(entries);
+  if (!events) return plain;
+  const content = readZipEntry(plain, ...events, max);
+  if (content === null) throw tooLarge(max, variable);
+  return content;
 }
+
+type ZipEntries = ReturnType<typeof listZip>;
+
+/** Returns the events of a blob report of Playwright, which its archive holds beside attached files. */
+const eventsIn = (entries: ZipEntries) =>
+  [...entries].find(([name]) => name.endsWith(".jsonl") && !name.startsWith("resources/"));
+
+/** Returns the files that a blob report holds beside its events; null if it is none. */
+export function openResources(bytes: Uint8Array): Resources | null {
+  if (!isZip(bytes)) return null;
+  const entries = listZip(bytes);
+  if (!eventsIn(entries)) return null;
+  let room = MAX_RESOURCES_BYTES;
+  return (name) => {
+    const entry = entries.get(name);
+    const content = entry ? readZipEntry(bytes, name, entry, room) : null;
+    room -= content?.length ?? 0;
+    return content;
+  };
+}
+
+/** Maximum bytes of all attached files together: readers keep no more. */
+const MAX_RESOURCES_BYTES = 50 * 2 ** 20;
 
 function inflate(bytes: Uint8Array, packing: "gzip" | "zstd", max: number, variable: string | undefined): Uint8Array {
   // Bun answers what it has of a zstd stream that breaks off, instead of failing.

@@ -23,10 +23,10 @@ export function readXcresult(json: unknown): Report {
   const unknown = createUnknownResults();
   const cases: ReportedCase[] = [];
   const containers: Container[] = [];
-  const add = (one: ReportedCase, place: Container | null) => {
+  const add = (one: ReportedCase, container: Container | null) => {
     cases.push(one);
     if (cases.length + containers.length > 2 * MAX_CASES || cases.length > MAX_CASES) throw tooManyCases();
-    for (let at = one.status === "failed" ? place : null; at && !at.hasFailed; at = at.outer) at.hasFailed = true;
+    for (let at = one.status === "failed" ? container : null; at && !at.hasFailed; at = at.outer) at.hasFailed = true;
   };
   const open = toOpen(toFields(json).testNodes, null);
   for (let next = open.pop(); next; next = open.pop()) {

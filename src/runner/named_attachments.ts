@@ -1,7 +1,7 @@
 /** Finds the files that the reports of a run name as attachments, in the order in which they are sent. */
 
 import { dirname } from "node:path";
-import { readReport } from "../reports/read.ts";
+import { cutPrelude, readReport } from "../reports/read.ts";
 import type { Report, ReportedCase } from "../reports/report.ts";
 
 /** The test cases whose attachments are sent: those that failed at least once, or all. */
@@ -37,7 +37,7 @@ export function findNamedAttachments(
 
 function tryToRead(files: readonly { path: string; bytes: Uint8Array<ArrayBuffer> }[], format: string | undefined) {
   try {
-    const named = files.map(({ path, bytes }) => ({ name: path, bytes }));
+    const named = files.map(({ path, bytes }) => ({ name: path, bytes: cutPrelude(bytes)?.bytes ?? bytes }));
     const forced = format === undefined ? {} : { format };
     return readReport(named, { ...forced, maxInflatedBytes: MAX_INFLATED_BYTES, mayBeEmpty: true });
   } catch {

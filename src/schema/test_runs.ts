@@ -285,7 +285,7 @@ export const uploadParameters = v.strictObject({
       "ctrf, mocha, go, dart, teamcity, tap, trx, nunit, xunit, robot, doctest, testng, ctest, " +
       "boost, catch2, sonar, subunit, cucumber, rspec, allure, assay, " +
       "cucumber_messages, mochawesome, libtest, pytest_json, pytest_reportlog, newman, behave, swift_testing, xcresult, " +
-      "open_test_reporting, k6",
+      "open_test_reporting, k6, playwright_blob, surefire",
     "junit",
   ),
   completed_at: described(

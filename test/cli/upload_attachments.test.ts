@@ -72,7 +72,9 @@ describe("files that a report names", () => {
   test("are those of all cases with --attachments all, and none with --no-attachments or when all passed", async () => {
     const recorder = createAttachmentRecorder(url);
     const work = createWork({
-      ...{ "report.xml": report({ failed: ["a.png"], passed: ["b.png"] }), "a.png": "a", "b.png": "b" },
+      // A program printed a line before the report.
+      "report.xml": `> npm test\n${report({ failed: ["a.png"], passed: ["b.png"] })}`,
+      ...{ "a.png": "a", "b.png": "b" },
       "green.xml": report({ passed: ["b.png"] }),
     });
     await upload(recorder.url, work, ["report.xml", ...named(), "--attachments", "all"]);
@@ -301,4 +303,19 @@ test("a server keeps what it is sent, by the names and at the cases of the repor
   const before = await kept();
   await upload(url, work, args);
   expect(await kept()).toEqual(before);
+});
+
+test("a server reads a blob report of Playwright, and keeps the files of failed cases that are in its archive", async () => {
+  const work = createWork({});
+  cpSync(join(import.meta.dir, "../fixtures/playwright_blob.zip"), join(work, "report.zip"));
+  const { output } = await upload(url, work, ["report.zip", ...named()]);
+  expect(output).toContain("FAILED unit: 3 passed, 3 failed (3 new), 2 skipped, 1 flaky");
+  const { key } = project;
+  const [{ id }] = (await ask(`GET /projects/${project.project}/executions?limit=1`, { key })).body.data;
+  const path = `/projects/${project.project}/executions/${id}/test-runs/unit/attachments`;
+  const kept = (await ask(`GET ${path}`, { key })).body.data;
+  expect(kept.map(({ name, bytes }: any) => [name, bytes]).toSorted()).toEqual([
+    ["cart", 8],
+    ["file", 7],
+  ]);
 });

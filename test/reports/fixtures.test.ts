@@ -18,6 +18,6 @@ test.each(NAMES)("%s", (name) => {
 });
 
 test("every report among the fixtures has its lines", () => {
-  const reports = readdirSync(FOLDER).filter((name) => /\.(?:bin|json|ndjson|tap|txt|xml)$/.test(name));
+  const reports = readdirSync(FOLDER).filter((name) => /\.(?:bin|json|ndjson|tap|txt|xml|zip)$/.test(name));
   expect(reports.filter((name) => !NAMES.includes(name))).toEqual([]);
 });

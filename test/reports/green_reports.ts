@@ -62,6 +62,24 @@ export const GREEN_REPORTS: Record<string, string> = {
     ]),
     '{ "type": "suite", "event": "ok", "passed": 2, "failed": 0, "ignored": 0, "measured": 0, "filtered_out": 0, "exec_time": 0.1 }',
   ].join("\n"),
+  playwright_blob: [
+    '{"method":"onBlobReportMetadata","params":{"version":2}}',
+    '{"method":"onProject","params":{"project":{"name":"p","suites":[{"title":"a.ts","location":{"file":"a.ts"},"entries":[{"testId":"a","title":"a"},{"testId":"b","title":"b"}]}]}}}',
+    ...["a", "b"].flatMap((id) => [
+      `{"method":"onTestBegin","params":{"testId":"${id}","result":{"id":"r${id}"}}}`,
+      `{"method":"onTestEnd","params":{"test":{"testId":"${id}","expectedStatus":"passed"},"result":{"id":"r${id}","status":"passed"}}}`,
+    ]),
+    '{"method":"onEnd","params":{"result":{"status":"passed"}}}',
+  ].join("\n"),
+  surefire:
+    "[INFO] -------------------------------------------------------\n[INFO]  T E S T S\n[INFO] -------------------------------------------------------\n" +
+    ["A", "B"]
+      .map(
+        (name) =>
+          `[INFO] Running ${name}\n[INFO] Tests run: 1, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s -- in ${name}\n`,
+      )
+      .join("") +
+    "[INFO] \n[INFO] Results:\n[INFO] \n[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0\n",
   pytest_reportlog: [
     '{"pytest_version": "9.0.3", "$report_type": "SessionStart"}',
     ...["a", "b"].flatMap((name) =>

@@ -9,6 +9,14 @@ test.each(["pending", "skipped", "todo", "disabled"])("%s is skipped", (status) 
   expect(one({ status })).toMatchObject({ status: "skipped", message: null });
 });
 
+test("a timeout is one in Vitest 3 too, which does not say so", () => {
+  const failureMessages = ["Error: STACK_TRACE_ERROR\n    at task (x.js:1:1)"];
+  expect(one({ status: "failed", failureMessages })).toMatchObject({
+    kind: "timeout",
+    message: "Error: Test timed out",
+  });
+});
+
 test("a status that is not known counts as skipped, and a warning names it", () => {
   const found = read(report(file({ title: "t", status: "vanished" })));
   expect(found.cases[0]!.status).toBe("skipped");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { isSuite, readRobot } from "../../src/reports/robot.ts";
-import { divide } from "../../src/reports/xml.ts";
+import { divide } from "../../src/reports/xml_divide.ts";
 import { inShort, read } from "./reading.ts";
 
 const total = (pass: number, fail: number, skip = 0) =>

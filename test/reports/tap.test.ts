@@ -162,6 +162,13 @@ describe("a repeated number that hides a missing one", () => {
     expect(last("1..1", ...inner, "ok 1 - sub")).toMatchObject({ suite: "sub", name: "(plan mismatch)", message });
   });
 
+  test("is none where the totals of mocha count its test, whose number the failure of a hook has too", () => {
+    const points = ["ok 1 a", 'not ok 1 after "after each" hook', "not ok 3 b"];
+    const totals = (passed: number) => ["1..3", ...points, `# tests 3`, `# pass ${passed}`, "# fail 2"];
+    expect(read(...totals(1)).cases).toHaveLength(3);
+    expect(last(...totals(2))).toMatchObject({ name: "(plan mismatch)" });
+  });
+
   test("is none where files are joined, points have no number, or node numbers files", () => {
     const green = (...lines: string[]) =>
       expect(read(...lines).cases.every(({ status }) => status === "passed")).toBe(true);

@@ -13,6 +13,8 @@ export const WRITTEN: Record<string, string> = {
     '{"testID":3,"result":"failure","skipped":false,"hidden":false,"type":"testDone","time":4}',
     '{"success":false,"type":"done","time":5}',
   ].join("\n"),
+  "k6.json":
+    '{"root_group":{"name":"","path":"","id":"r","groups":[],"checks":[{"name":"home","path":"::home","id":"h","passes":1,"fails":1}]},"metrics":{"checks":{"type":"rate","contains":"default","values":{"rate":0.5,"passes":1,"fails":1}}},"state":{"testRunDurationMs":1234.5}}',
   "native.json":
     '{"taskSlug":"unit","passed":0,"failed":1,"skipped":0,"cases":[{"name":"adds","suite":"Cart","file":"a.ts","status":"failed","durationMs":3,"message":"no","stack":"at a","output":"o"}]}',
   "nunit.xml":

@@ -1,19 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import { Glob } from "bun";
 import { join } from "node:path";
-import { isPlace, isRoot, readJunit } from "../../src/reports/junit.ts";
+import { isContainer, isRoot, readJunit } from "../../src/reports/junit.ts";
 import type { Report } from "../../src/reports/report.ts";
 import { clean } from "../../src/reports/text.ts";
-import { divide, parseXml } from "../../src/reports/xml.ts";
+import { parseXml } from "../../src/reports/xml.ts";
+import { divide } from "../../src/reports/xml_divide.ts";
 import { isFull } from "../depth.ts";
 import { createRandom } from "../random.ts";
 
 const FIXTURES = join(import.meta.dir, "../fixtures");
 
-const reading = { whole: "testcase", isDivisible: isPlace, isRoot, read: readJunit };
+const reading = { whole: "testcase", isDivisible: isContainer, isRoot, read: readJunit };
 const whole = (text: string): Report => parseXml(text, reading).result;
 const parts = (text: string, characters = 1) => [
-  ...divide(text, isPlace, { part: { characters, elements: 1_000_000 }, isRoot }),
+  ...divide(text, isContainer, { part: { characters, elements: 1_000_000 }, isRoot }),
 ];
 
 /** Some fixtures hold terminal colours, references to what is no character, and node writes "]]>" as it is. */

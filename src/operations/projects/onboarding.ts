@@ -22,7 +22,9 @@ import { insertSampleData } from "./sample_data.ts";
 const TEXTS: Record<StepId, { title: string; hint: string }> = {
   first_run: {
     title: "Upload a first report",
-    hint: "Run the curl command, or add the lines for your CI and replace npm test with your tests.",
+    hint:
+      "Run the curl command, or add the lines for your CI and replace npm test with your tests. JUnit XML of Vitest, Jest, " +
+      "Playwright, Mocha and Cucumber omits retries: send their own format, which docs/reports.md lists.",
   },
   commit_and_branch: {
     title: "Send commit and branch",

@@ -19,13 +19,16 @@ import { asText, toTexts } from "../../../src/reports/fields.ts";
 import { joinJestSuites, namesInJestJunit, splitPlaywrightTitles } from "../../../src/reports/js_tools.ts";
 import { splitVitestTitles, toolReaderOf } from "../../../src/reports/js_tools.ts";
 import { parseJson } from "../../../src/reports/json.ts";
-import { isPlace, isRoot } from "../../../src/reports/junit.ts";
+import { isContainer, isRoot } from "../../../src/reports/junit.ts";
 import { readReport } from "../../../src/reports/read.ts";
 import { binaryKind, textKind, xmlKind } from "../../../src/reports/refusals.ts";
 import { isRobot, isSuite } from "../../../src/reports/robot.ts";
 import { countComment, createTally } from "../../../src/reports/totals.ts";
 import { unpack } from "../../../src/reports/unpack.ts";
-import { divide, parseXml, prolog } from "../../../src/reports/xml.ts";
+import { parseXml } from "../../../src/reports/xml.ts";
+import { divide } from "../../../src/reports/xml_divide.ts";
+import { prolog } from "../../../src/reports/xml_syntax.ts";
+import { GREEN_REPORTS } from "../../reports/green_reports.ts";
 import { WRITTEN } from "../../reports/written.ts";
 import { findSteep, testLinearity, TIMEOUT_MS, withFewTexts } from "./growth.ts";
 
@@ -44,7 +47,8 @@ function placesOf(report: string): Map<string, Place> {
       places.set(kind, { before: report.slice(0, from), after: report.slice(to), escape });
   };
   const isXml = report.trimStart().startsWith("<");
-  const isJson = /^\s*[{[]/.test(report);
+  // Lines of a build may begin with "[INFO]".
+  const isJson = /^\s*(?:\{|\[\s*[[{])/.test(report);
   const inJson = (text: string) => JSON.stringify(text).slice(1, -1);
   if (isJson)
     for (const { 0: all, 1: key, 2: value, index } of report.matchAll(/"(\w+)"\s*:\s*"((?:[^"\\]|\\.)*)"/g))
@@ -78,6 +82,7 @@ const reports: Record<string, string> = {
       .map((name) => [name, readFileSync(join(FIXTURES, name), "utf8")]),
   ),
   ...WRITTEN,
+  "playwright_blob.ndjson": GREEN_REPORTS["playwright_blob"]!,
 };
 // Allure writes a file for each result: the fixture holds them by their names.
 const results: object[] = Object.values(JSON.parse(reports["allure_results.json"]!));
@@ -127,7 +132,7 @@ testLinearity("reports", {
   "behave.ts": { isBehave: null, readBehave: null },
   "boost_test.ts": { readBoostTest: null },
   "catch2.ts": { readCatch2: null },
-  "cpp_checks.ts": { placeOf: null, readExpression: null },
+  "cpp_checks.ts": { locationOf: null, readExpression: null },
   "ctest.ts": { isCtest: null, readCtest: null },
   "ctrf.ts": { isCtrf: null, readCtrf: null },
   "cucumber.ts": { readCucumber: null },
@@ -166,7 +171,7 @@ testLinearity("reports", {
     },
   },
   "json_lines.ts": { firstJsonLine: null, isJsonLines: null, parseLine: null, readJsonLines: null },
-  "junit.ts": { isPlace, isRoot, readJunit: null },
+  "junit.ts": { isContainer, isRoot, readJunit: null },
   "junit_names.ts": { createNamer: null, isFile: null },
   "junit_outcome.ts": {
     ...{ childrenNamed: null, countFailureElements: null, failureMessage: null, markedAttachments: null },
@@ -250,11 +255,22 @@ testLinearity("reports", {
   },
   "trx.ts": { readTrx: null },
   "unknown_results.ts": { createUnknownResults: null },
-  "unpack.ts": { ...{ createTextInflater: null }, unpack: (text) => unpack(bytes(text), MAX_INFLATED_BYTES) },
+  "surefire.ts": { isSurefire: null, readSurefire: null },
+  "playwright_blob.ts": { isPlaywrightBlob: null, readPlaywrightBlob: null },
+  "zip.ts": { isZip: null, listZip: null, readZipEntry: null },
+  "unpack.ts": {
+    ...{ createTextInflater: null, openResources: null },
+    unpack: (text) => unpack(bytes(text), MAX_INFLATED_BYTES),
+  },
   "xcresult.ts": { readXcresult: null },
+  "xml_divide.ts": { divide: (text) => [...divide(`<a><b>${text}</b></a>`, () => true)], tryParse: null },
+  "xml_limits.ts": { countElements: null, excessAt: null, isLarge: null, refuseExcess: null },
+  "xml_repair.ts": { repairXml: null },
   "xml.ts": {
-    divide: (text) => [...divide(`<a><b>${text}</b></a>`, () => true)],
     parseXml: (text) => parseXml(`<a>${text}</a>`, { whole: "b", read: (parts) => [...parts].length }),
+  },
+  "xml_syntax.ts": {
+    ...{ after: null, cleanXml: null, match: null, tagEnd: null },
     prolog: (text) => ["", "<?", "<!--", "<!DOCTYPE ", "<!DOCTYPE a ["].map((before) => prolog(before + text)),
   },
   "xunit.ts": { readXunit: null },

@@ -8,7 +8,7 @@ const GENERIC =
   /^$|^(?:(?:the )?tests? )?(?:failed|failure|fail|error|errored)[.!]?$|^assertion failed[.!]?$|^exit(?: value |=)\d+$|^exited with (?:error )?code \d+$|^Traceback \(most recent call last\):?$|^[^\s:]+\.[cm]?[jt]sx?:\d+:\d+ \S/i;
 
 /** Lines with a specific message, the most specific first. */
-const TELLING = [
+const SPECIFIC = [
   /^[ \t]*((?:panic|fatal error): .*)/m,
   // The error that testify writes below "Error Trace:".
   /^[ \t]+Error Trace:[^]{0,2000}?\n[ \t]+Error:[ \t]+(\S.*)/m,
@@ -28,13 +28,13 @@ export function completeFailure(one: ReportedCase): void {
   one.stack = one.stack && withoutColours(one.stack);
   if (one.status === "failed" && (one.message === null || GENERIC.test(one.message.trim()))) {
     const text = cut(one.stack || one.output || "", MAX_TEXT_LENGTH);
-    one.message = tellingLine(text) ?? one.message;
+    one.message = specificLine(text) ?? one.message;
   }
   if (one.line === null && one.file !== null && one.stack !== null) one.line = lineOf(one.file, one.stack);
 }
 
-function tellingLine(text: string): string | null {
-  const lines = TELLING.map((pattern) => pattern.exec(text)?.[1]?.trim() ?? "");
+function specificLine(text: string): string | null {
+  const lines = SPECIFIC.map((pattern) => pattern.exec(text)?.[1]?.trim() ?? "");
   const line = [lastOfTraceback(text) ?? "", ...lines].find(
     (one) => !GENERIC.test(one.replace(/^\w+: *['"]?|['"]$/g, "")),
   );
