@@ -247,7 +247,7 @@ const findCommand = (name: string | undefined): AdminCommand | undefined =>
   name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 
 /** The usage of all commands, as lines of the help of `assay`. */
-export const ADMIN_USAGE = Object.entries(COMMANDS)
+const ADMIN_USAGE = Object.entries(COMMANDS)
   .map(([name, command]) => toUsage(name, command))
   .join("\n");
 

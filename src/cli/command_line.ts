@@ -8,7 +8,7 @@ import { UsageError } from "./usage.ts";
 
 export type Command = {
   /** The lines of the command in the usage text. */
-  usage: string | (() => Promise<string>);
+  usage: string;
   /** Returns the help text; `words` follow the command. Undefined: the usage text is its help. */
   help?: (words: readonly string[]) => Promise<string>;
   /** Returns the command and its words that have a help text of their own; default: the command. */
@@ -35,23 +35,21 @@ function findHelpRequest([command, ...rest]: readonly string[], commands: Comman
     : undefined;
 }
 
-async function usageOf(commands: Commands): Promise<string> {
-  const usages = Object.values(commands).map(({ usage }) => (typeof usage === "string" ? usage : usage()));
-  const blocks = await Promise.all(usages);
-  return `Usage: assay COMMAND [options]
+const usageOf = (commands: Commands): string => `Usage: assay COMMAND [options]
 
-${blocks.join("\n")}
+${Object.values(commands)
+  .map(({ usage }) => usage)
+  .join("\n")}
 
   --version
 
 Run "assay COMMAND --help" for the options of a command.`;
-}
 
 const find = (commands: Commands, name: string): Command | undefined =>
   Object.hasOwn(commands, name) ? commands[name] : undefined;
 
 const helpOf = async ([name = "", ...words]: readonly string[], commands: Commands): Promise<string> =>
-  (await find(commands, name)?.help?.(words)) ?? (await usageOf(commands));
+  (await find(commands, name)?.help?.(words)) ?? usageOf(commands);
 
 /** Returns the command that prints the help for a wrong command line. */
 async function helpCommand([name = "", ...words]: readonly string[], commands: Commands): Promise<string> {

@@ -56,8 +56,10 @@ const COMMANDS: Commands = {
     run: async (...given) => await (await import("./restore.ts")).restore(...given),
   },
   admin: {
-    usage: async () =>
-      `\n${(await import("./admin.ts")).ADMIN_USAGE}\n\n  Admin commands, doctor, backup and restore take the same DATA_DIR or DATABASE_URL as the server.`,
+    usage: `  admin COMMAND [options]
+      manage teams, projects, keys, accounts and trust rules: "assay admin --help" lists the commands
+
+  Admin commands, doctor, backup and restore take the same DATA_DIR or DATABASE_URL as the server.`,
     help: async ([name]) => (await import("./admin.ts")).adminHelp(name),
     helpTopic: async ([name]) => (await import("./admin.ts")).adminHelpTopic(name),
     run: async (...given) => await (await import("./admin.ts")).admin(...given),

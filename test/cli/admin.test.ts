@@ -267,7 +267,10 @@ test("an unavailable database is named by its address, without the password", as
 });
 
 test("the help names every command, and an unknown command is wrong usage", async () => {
-  for (const args of [["help"], ["--help"], ["admin", "--help"], ["admin", "help"]]) {
+  for (const args of [
+    ["admin", "--help"],
+    ["admin", "help"],
+  ]) {
     const { code, output } = await assay(args);
     expect([args, code]).toEqual([args, 0]);
     for (const name of Object.keys(COMMANDS)) expect(output).toContain(`  admin ${name}`);

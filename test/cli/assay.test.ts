@@ -21,7 +21,7 @@ test("the usage names all commands, and a wrong command line where its help is",
   expect([help.code, help.errors]).toEqual([0, ""]);
   for (const command of ["start", "health", "doctor", "upload", "import", "split", "runner", "why", "bisect", "export"])
     expect(help.output).toContain(`\n  ${command}`);
-  for (const command of ["backup FILE", "restore FILE", "admin create-team --name NAME"])
+  for (const command of ["backup FILE", "restore FILE", "admin COMMAND [options]"])
     expect(help.output).toContain(`\n  ${command}`);
   expect(await run([])).toEqual({ code: 2, output: "", errors: 'Missing command\nRun "assay --help" for usage\n' });
   expect(await run(["no-such"])).toMatchObject({
