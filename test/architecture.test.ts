@@ -62,7 +62,7 @@ const SHARED = readTable(`
     split_files split_options split_request tags terminal usage why_lines
   history: build files
   http: address body connection_failure descriptors fair_queue html input outbound problem target
-  database: binaries compose connect delete_portion database_url exclusive home lock locks relations server time_bounds
+  database: binaries compose connect delete_portion database_url exclusive home lock locks owner_gate relations server time_bounds
     silence watched_pool
   secrets: escapes
   rules: absent_tests ansi blame branch ci_systems codeowners commit culprit culprit_suspects digest_table drawn_name execution

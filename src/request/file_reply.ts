@@ -85,7 +85,7 @@ async function checkedContent(
 ): Promise<Blob | ReadableStream<Uint8Array>> {
   const length = range ? range.last - range.first + 1 : bytes;
   if (!(stored instanceof Blob) && !isSmall)
-    return verifiedStream(stored, { bytes: length, sha256: range ? undefined : sha256 }, onError);
+    return verifiedStream(stored, { bytes: length, sha256: length === bytes ? sha256 : undefined }, onError);
   const content =
     stored instanceof Blob
       ? stored
