@@ -70,7 +70,7 @@ const SHARED = readTable(`
     rerun_insertion rerun_pattern rerun_tools shards shell stack variants
   reports: cpp_checks cucumber_steps fields go js_tools json_lines junit_names junit_outcome pytest report
     rounds subunit_packets tap_source text totals unknown_results unpack
-  schema: absent_tests attachments automation_actions automation_runs bounded bug_reports case_ref culprit_searches deliveries
+  schema: absent_tests attachments automation_actions automation_runs bounded bug_reports case_ref commits culprit_searches deliveries
     environments events executions failures fields gate integration_configs integrations known_bugs leases page
     planned_tasks private_key pull_requests slower tags verifications
   senders: comment_target github_app github_check_run sender

@@ -24,6 +24,8 @@ export function toExecution(publicUrl: string, projectId: string, row: TimedExec
     mode: row.mode,
     branch: row.branch,
     commit: row.commit,
+    commitAuthor: row.commitAuthor,
+    commitSubject: row.commitSubject,
     pullRequest: row.pullRequest,
     baseBranch: row.baseBranch,
     queueRef: row.queueRef,

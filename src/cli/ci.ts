@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { trainRef } from "../rules/branch.ts";
 import { findBaseCommit, type Git } from "./base_commit.ts";
 import type { BuildContext, EnvironmentVariables } from "./invocation.ts";
+import { COMMIT_FORMAT, commitLines, MAX_COMMITS, readCommitLine } from "../schema/commits.ts";
 import { CI_SYSTEM_LIST, type CiField, type CiSystemName } from "../rules/ci_systems.ts";
 
 /** Unknown fields are absent; no field is ever empty. */
@@ -23,6 +24,8 @@ export type CiBuild = {
   baseBranch?: string;
   /** The newest commit of that branch that the tested tree contains. */
   baseCommit?: string;
+  /** That commit and those before it, as lines of `git log`; absent where the checkout does not have it. */
+  commits?: string;
   buildUrl?: string;
   /** The default branch, which few systems provide. */
   defaultBranch?: string;
@@ -300,6 +303,31 @@ function isShard(shard: string): boolean {
   return index !== undefined && index >= 1 && index <= total!;
 }
 
+/** 50 lines of this length are no more than an upload may have. */
+const MAX_LINE = 900;
+/** Number of commits that are described where no base is known. */
+const LISTED_COMMITS = 20;
+
+/** Describes the tested commit and those before it, up to the base. */
+function describeCommits({ commit, baseCommit }: Pick<Said, "commit" | "baseCommit">, git: Git): string | undefined {
+  if (commit === undefined || !/^[0-9a-f]{7,64}$/i.test(commit)) return undefined;
+  const max = baseCommit === undefined ? LISTED_COMMITS : MAX_COMMITS;
+  const log = [
+    "log",
+    "--first-parent",
+    "--no-show-signature",
+    `--max-count=${max}`,
+    `--format=${COMMIT_FORMAT}`,
+    commit,
+  ];
+  const described =
+    (baseCommit === undefined ? undefined : git(...log, `^${baseCommit}`, "--")) ?? git(...log, "--") ?? "";
+  return commitLines(described)
+    .filter((line) => readCommitLine(line) !== undefined)
+    .map((line) => line.slice(0, MAX_LINE))
+    .join("\n");
+}
+
 const isAddress = (url: string) => url.length <= 2_000 && /^https?:\/\/[^/?#\s]/i.test(url) && URL.canParse(url);
 
 /**
@@ -316,7 +344,7 @@ export function detectBuild(
     return value === "" || value === "false" ? undefined : value;
   };
   const said = readVariables({ get, readFile, git });
-  const build: Said = {
+  const build: Omit<Said, "commits"> = {
     system: said.system,
     // The end of a long key distinguishes the builds of a job.
     executionKey: said.executionKey?.slice(-200).toWellFormed(),
@@ -331,7 +359,8 @@ export function detectBuild(
     buildUrl: said.buildUrl !== undefined && isAddress(said.buildUrl) ? said.buildUrl : undefined,
     shard: said.shard !== undefined && isShard(said.shard) ? said.shard : undefined,
   };
-  return Object.fromEntries(Object.entries(build).filter(([, value]) => value !== undefined)) as CiBuild;
+  const described = { ...build, commits: describeCommits(build, git) || undefined };
+  return Object.fromEntries(Object.entries(described).filter(([, value]) => value !== undefined)) as CiBuild;
 }
 
 /** The same for a working directory and its repository. */

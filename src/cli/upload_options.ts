@@ -207,6 +207,7 @@ export function toParameters(
     pull_request: pullRequest,
     base_branch: build.baseBranch,
     base_commit: build.baseCommit,
+    commits: parameters["commit"] === undefined ? build.commits : undefined,
     build_url: buildUrl,
     ...machine,
     repository_root: findRepositoryRoot(directory),

@@ -146,6 +146,12 @@ export const execution = v.strictObject({
   mode: executionMode,
   branch,
   commit,
+  commitAuthor: described(v.nullable(v.string()), "The author of the commit; null: no upload has described it", "Ada"),
+  commitSubject: described(
+    v.nullable(v.string()),
+    "The first line of the message of the commit; null: no upload has described it",
+    "Round prices",
+  ),
   pullRequest,
   baseBranch: described(
     v.nullable(v.string()),

@@ -48,7 +48,7 @@ export const failedCaseRef = v.strictObject({
 const flakiness = {
   flakeRate: described(
     v.nullable(v.number()),
-    "The share of results that failed without a known cause, from 0 to 1",
+    "The share of the results before this failure that failed without a cause outside of the code, from 0 to 1",
     0.04,
   ),
   lastFlakyAt: described(v.nullable(time), "When it was last observed to be flaky"),

@@ -159,7 +159,7 @@ export const testCaseFilter = v.strictObject({
   quarantined: described(v.optional(booleanText), "true: only quarantined test cases; false: only the others"),
   sort: described(
     v.optional(v.picklist(SORTS, `expected "flakeRate", "failures", "p95Ms" or "lastRunAt"`)),
-    "The sort order, greatest or latest first. Default: the order in which they were first seen",
+    "The sort order, greatest or latest first; lastRunAt: by its day in UTC. Default: the order in which they were first seen",
     "flakeRate",
   ),
 });

@@ -23,6 +23,7 @@ import {
   verdict,
 } from "./fields.ts";
 import { absentTests } from "./absent_tests.ts";
+import { commits } from "./commits.ts";
 import { caseAttachments } from "./attachments.ts";
 import { touchedBug } from "./bug_reports.ts";
 import { caseNames } from "./case_ref.ts";
@@ -216,6 +217,7 @@ export const uploadParameters = v.strictObject({
       "value is ignored",
     "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
   ),
+  commits: v.optional(commits),
   base_commit: described(
     mayBeEmpty(text(200)),
     "The newest commit of the target branch that the tested tree contains: an execution that this upload creates is " +

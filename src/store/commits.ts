@@ -1,7 +1,8 @@
-/** Executions of a commit, by whichever length of its hash they name. */
+/** Commits as uploads describe them, and the executions of a commit, by whichever length of its hash they name. */
 
 import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
+import type { DescribedCommit } from "../schema/commits.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
 /** A condition: the commit begins with `start`. It is written so that the index of `lower(commit)` serves it; a hash has no "g". */
@@ -47,3 +48,57 @@ export function executionsOfCommit(sql: Sql, projectId: Given, given: Fragment):
       select e.id, e.commit from lateral (${lookUp(beginsWith(sql, sql`lower(${given})`))} offset 0) e
     ) each_length where not (${areFew}) and is_same_commit(commit, ${given})`;
 }
+
+/** Inserts commits that are not known yet, and parents that earlier clones did not have; `rows` is JSON, in the order of hashes, so that servers do not wait for each other in a circle. */
+export const insertCommits = (sql: Sql, projectId: Given, rows: Given): Fragment => sql`
+  insert into commit (project_id, hash, parent, author, committed_at, subject)
+  select ${projectId}, c.hash, c.parent, c.author, c."committedAt", c.subject
+  from json_to_recordset(${rows}::text::json) as c (hash text, parent text, author text, "committedAt" timestamptz, subject text)
+  on conflict (project_id, hash) do update set parent = excluded.parent
+    where commit.parent is null and excluded.parent is not null`;
+
+/** Reports of one statement may describe the same commit, some from a clone that does not have its parent. */
+export function toCommitRows(commits: readonly DescribedCommit[]): string {
+  const byHash = new Map<string, DescribedCommit>();
+  for (const one of commits) if (one.parent !== null || !byHash.has(one.hash)) byHash.set(one.hash, one);
+  return JSON.stringify([...byHash.values()].toSorted((a, b) => (a.hash < b.hash ? -1 : 1)));
+}
+
+/** What people call a commit; null: no upload has described it. */
+export type CommitWords = { commitAuthor: string | null; commitSubject: string | null };
+
+/** A table of one row: "commitAuthor" and "commitSubject" of the commit that `hash`, an expression, names in full or by its beginning. */
+export const wordsOfCommit = (sql: Sql, projectId: Given, hash: Fragment): Fragment => sql`
+  lateral (
+    select max(author) as "commitAuthor", max(subject) as "commitSubject" from (
+      select author, subject from commit
+      where project_id = ${projectId} and length(${hash}) >= 7 and hash >= lower(${hash}) and hash < lower(${hash}) || 'g'
+      limit 1) c)`;
+
+export type ListedCommit = { hash: string; author: string; subject: string };
+
+/** Maximum number of commits between two builds that are listed. */
+const MAX_RANGE = 100;
+
+/**
+ * Returns the commits after `good` up to `bad` along first parents, the newest first; both are hashes or their beginnings. Empty: a commit
+ * between them is not known, or there are more than 100.
+ */
+export const selectCommitsBetween = (sql: Sql, projectId: string, { good, bad }: { good: string; bad: string }) => sql<
+  ListedCommit[]
+>`
+  with recursive chain as (
+    select c.*, 1 as length from lateral (
+      select hash, parent, author, subject from commit where project_id = ${projectId}
+        and length(${bad}) >= 7 and hash >= lower(${bad}) and hash < lower(${bad}) || 'g' limit 1) c
+    union all
+    select c.hash, c.parent, c.author, c.subject, chain.length + 1 from chain join commit c
+      on c.project_id = ${projectId} and c.hash = chain.parent
+    where chain.length < ${MAX_RANGE}::int and length(${good}) >= 7 and not starts_with(chain.parent, lower(${good}))
+  )
+  select hash, author, subject from chain
+  where exists (select from chain where length(${good}) >= 7 and starts_with(parent, lower(${good})))
+  order by length`;
+
+export const deleteOldCommits = (sql: Sql, days: number) => sql`
+  delete from commit where seen_at < now() - ${days}::int * interval '1 day'`;

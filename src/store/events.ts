@@ -1,5 +1,6 @@
 /** Events, written in the transaction that caused them, and read once by the automations. */
 
+import { type CommitWords, wordsOfCommit } from "./commits.ts";
 import type {
   CulpritData,
   EventData,
@@ -154,16 +155,20 @@ export type EventRow = {
   data: EventData;
   occurredAt: string;
   tries: number;
-};
+} & CommitWords;
 
 const columns = (sql: Sql) => sql`
   e.team_id as "teamId", e.id, e.project_id as "projectId", p.name as "projectName", p.default_branch as "defaultBranch",
-  e.type, e.depth, e.data, e.occurred_at as "occurredAt", e.tries`;
+  e.type, e.depth, e.data, e.occurred_at as "occurredAt", e.tries, k."commitAuthor", k."commitSubject"`;
+
+/** A table of one row: the words for the commit of the execution or the bug that the event `e` is about. */
+const wordsOfEvent = (sql: Sql) =>
+  wordsOfCommit(sql, sql`e.project_id`, sql`coalesce(e.data->'execution'->>'commit', e.data->'bugReport'->>'commit')`);
 
 /** Returns and locks the oldest event that automations have not handled, skipping those that another server has locked. */
 export const lockDueEvent = async (sql: Tx): Promise<EventRow | undefined> => {
   const [row] = await sql<EventRow[]>`
-    select ${columns(sql)} from event e left join project p on p.team_id = e.team_id and p.id = e.project_id
+    select ${columns(sql)} from event e left join project p on p.team_id = e.team_id and p.id = e.project_id cross join ${wordsOfEvent(sql)} k
     where e.due_at <= now() and ${hasOwner(sql, sql`e`)} and ${isDue(sql, "event", sql`e.id::text`)}
     order by e.due_at, e.id limit 1 for update of e skip locked`;
   return row;
@@ -188,7 +193,7 @@ export const selectLastEvent = async (
   projectIds: readonly string[] | undefined,
 ): Promise<EventRow | undefined> => {
   const [row] = await sql<EventRow[]>`
-    select ${columns(sql)} from event e left join project p on p.team_id = e.team_id and p.id = e.project_id
+    select ${columns(sql)} from event e left join project p on p.team_id = e.team_id and p.id = e.project_id cross join ${wordsOfEvent(sql)} k
     where e.team_id = ${teamId} and e.type = ${type} and (e.project_id is null or p.id is not null)
       ${projectIds === undefined ? sql`` : sql`and e.project_id = any(${toTextArray(projectIds)}::uuid[])`}
     order by e.id desc limit 1`;

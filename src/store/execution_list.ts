@@ -4,7 +4,7 @@ import type { TaskEnd } from "../rules/red_reason.ts";
 import type { ExecutionProbe, ExecutionStatus, TaskStatus } from "../schema/executions.ts";
 import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
-import { isCommit } from "./commits.ts";
+import { type CommitWords, isCommit, wordsOfCommit } from "./commits.ts";
 import { machineTimeOfRuns, wallTimeOfRuns } from "./durations.ts";
 import type { ExecutionRow } from "./executions.ts";
 import type { TaskRow } from "./execution_tasks.ts";
@@ -100,15 +100,16 @@ function chosenIds(
 }
 
 /** An execution with the wall time of all its tasks, and the sum over tasks, shards and attempts. */
-export type TimedExecutionRow = ExecutionRow & {
-  number: number;
-  durationMs: number;
-  machineTimeMs: number;
-  /** The test case and the result of a probe; null for any other execution. */
-  probeOf: ExecutionProbe | null;
-  /** The tests that it has added and that are run again, in the order of their verifications. */
-  newTests: NewTestRow[];
-};
+export type TimedExecutionRow = ExecutionRow &
+  CommitWords & {
+    number: number;
+    durationMs: number;
+    machineTimeMs: number;
+    /** The test case and the result of a probe; null for any other execution. */
+    probeOf: ExecutionProbe | null;
+    /** The tests that it has added and that are run again, in the order of their verifications. */
+    newTests: NewTestRow[];
+  };
 
 type Joined = Omit<TimedExecutionRow, "tasks"> & { [K in keyof TaskRow as `task_${K}`]: TaskRow[K] | null };
 
@@ -122,7 +123,7 @@ async function selectWithTasks(sql: Sql, projectId: string, ids: Fragment): Prom
     select e.id, e.key, e.number, e.status, e.mode, e.trigger, e.branch, e.commit, e.pull_request as "pullRequest",
       e.base_branch as "baseBranch", e.queue_ref as "queueRef", e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
       e.completed_at as "completedAt", e.sample, e.untrusted, e.probe, case when e.probe then ${probeOf(sql, sql`e`)} end as "probeOf",
-      ${newTestsOf(sql, sql`e`)} as "newTests",
+      ${newTestsOf(sql, sql`e`)} as "newTests", k."commitAuthor", k."commitSubject",
       e.rerun_of as "rerunOf", e.build_id as "buildId",
       e.repeated_status as "repeatedStatus", e.baseline_id as "baselineId",
       coalesce(${wallTimeOfRuns(sql, ofExecution)}, 0) as "durationMs",
@@ -132,7 +133,8 @@ async function selectWithTasks(sql: Sql, projectId: string, ids: Fragment): Prom
       r.declared as task_declared, r.shards as task_shards, ${namedShards(sql, sql`r`)} as "task_namedShards", ${flaws(sql, sql`r`)} as task_flaws, r.started_at as "task_startedAt", r.completed_at as "task_completedAt",
       r.duration_ms as "task_durationMs", r.slower as task_slower, r.forgiven as task_forgiven, case when not (e.mode = 'run' and r.status = 'queued') then r.reason end as task_reason,
       case when e.mode = 'run' and r.status = 'queued' then ${missingRunner(sql, sql`r`)} end as "task_missingRunner", case when e.mode = 'run' then ${lastRunner(sql, sql`r`)} end as task_runner
-    from chosen e left join test_run r on r.project_id = e.project_id and r.execution_id = e.id
+    from chosen e cross join ${wordsOfCommit(sql, projectId, sql`e.commit`)} k
+      left join test_run r on r.project_id = e.project_id and r.execution_id = e.id
     order by e.id desc, r.id`;
   const found = new Map<string, TimedExecutionRow>();
   for (const row of rows) {
@@ -213,7 +215,7 @@ export const selectExecutions = async (
 };
 
 /** An execution as a row of a page, with sums over its tasks. */
-export type ExecutionSummary = {
+export type ExecutionSummary = CommitWords & {
   id: string;
   key: string | null;
   /** Ascending within a project, not without gaps. */
@@ -264,8 +266,10 @@ export const summariesOf = (sql: Sql, projectId: string, ids: Fragment) => sql<E
     coalesce(r.statuses, '[]'::json) as "taskStatuses",
     coalesce(r.fresh, 0)::int as "newFailures", coalesce(r.unclear, 0)::int as "unclearFailures", coalesce(r.outage_failures, 0)::int as "outageFailures",
     coalesce(r.red, '[]'::json) as "redTasks", coalesce(r.ms, 0)::bigint as "durationMs", e.created_at as "createdAt", e.started_at as "startedAt",
-    e.completed_at as "completedAt", e.repeated_status as "repeatedStatus", e.rerun_of is not null as "isRerun", e.sample, e.untrusted, e.probe
+    e.completed_at as "completedAt", e.repeated_status as "repeatedStatus", e.rerun_of is not null as "isRerun", e.sample, e.untrusted, e.probe,
+    k."commitAuthor", k."commitSubject"
   from (${ids}) chosen join execution e on e.project_id = ${projectId} and e.id = chosen.id
+  cross join ${wordsOfCommit(sql, projectId, sql`e.commit`)} k
   left join lateral (
     select sum(r.passed) as passed, json_agg(r.status order by r.id) as statuses, sum(r.failed - r.shadowed) as failed, sum(r.skipped) as skipped, sum(r.flaky) as flaky,
       count(*) as tasks, count(*) filter (where r.status in ('queued', 'running')) as open, sum(r.failed) filter (where r.outage) as outage_failures,

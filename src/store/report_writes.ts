@@ -1,6 +1,7 @@
 /** Writes the rows of reports, as one statement. */
 
 import { hasEnded } from "../rules/execution.ts";
+import type { DescribedCommit } from "../schema/commits.ts";
 import type { NewEvent } from "../schema/events.ts";
 import { compose, type Composed, type Given } from "../database/compose.ts";
 import { type Fragment, joinWrites, type Sql, toRows, type Tx } from "../database/connect.ts";
@@ -13,6 +14,7 @@ import {
   toDetailColumns,
   upsertBlocks,
 } from "./case_results.ts";
+import { insertCommits, toCommitRows } from "./commits.ts";
 import { insertReferences, type RunReference } from "./attachments.ts";
 import { insertSlowerResults, type SlowerResult } from "./slower.ts";
 import { insertEventRows, toEventRows } from "./events.ts";
@@ -30,6 +32,7 @@ import {
 
 /** The rows to write for any number of reports. */
 export type ReportWrites = {
+  commits: DescribedCommit[];
   newExecutions: UploadedExecution[];
   /** `endedAt` is when the execution had ended before; null: it had not. */
   changedExecutions: (ExecutionChange & { id: string; endedAt: string | null })[];
@@ -44,6 +47,7 @@ export type ReportWrites = {
 };
 
 export const noWrites = (): ReportWrites => ({
+  commits: [],
   newExecutions: [],
   changedExecutions: [],
   newRuns: [],
@@ -60,6 +64,7 @@ type Part = keyof ReportWrites;
 
 /** The statement of each part. */
 const STATEMENTS: { [P in Part]: (sql: Sql, projectId: Given, given: (name: string) => Given) => Fragment } = {
+  commits: (sql, projectId, given) => insertCommits(sql, projectId, given("rows")),
   newExecutions: (sql, projectId, given) => insertUploadedExecutions(sql, projectId, given("rows")),
   changedExecutions: (sql, projectId, given) => updateExecutions(sql, projectId, given("rows")),
   newRuns: (sql, projectId, given) => insertTestRuns(sql, projectId, given("rows")),
@@ -73,6 +78,7 @@ const STATEMENTS: { [P in Part]: (sql: Sql, projectId: Given, given: (name: stri
 };
 
 const PARAMETERS: { [P in Part]: (rows: ReportWrites[P]) => Record<string, string> } = {
+  commits: (rows) => ({ rows: toCommitRows(rows) }),
   newExecutions: (rows) => ({ rows: toExecutionRows(rows) }),
   changedExecutions: (rows) => ({ rows: toChangeRows(rows) }),
   newRuns: (rows) => ({ rows: toRows(rows) }),

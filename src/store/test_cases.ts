@@ -39,7 +39,7 @@ const SORT_COLUMNS = {
   flakeRate: { column: "flake_rate", type: "real", none: "h.flake_rate is null or h.flake_rate <= 0" },
   failures: { column: "failures", type: "int", none: "h.failures is null or h.failures <= 0" },
   p95Ms: { column: "p95_ms", type: "int", none: "h.p95_ms is null" },
-  lastRunAt: { column: "last_run_at", type: "timestamptz", none: "h.last_run_at is null" },
+  lastRunAt: { column: "last_run_day", type: "date", none: "h.last_run_day is null" },
 } as const;
 
 const columns = (sql: Sql) => sql`

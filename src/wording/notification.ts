@@ -22,6 +22,8 @@ export type EventContext = {
   project: { id: string; name: string; defaultBranch: string } | null;
   data: EventData;
   occurredAt: string;
+  commitAuthor: string | null;
+  commitSubject: string | null;
   /** The first failed test cases of the execution. */
   failures: readonly FailureSummary[];
   /** The first known bugs that they belong to. */
@@ -83,13 +85,22 @@ const unclearWords = ({ reason }: FailureSummary): string =>
 const factsOf = (facts: Record<string, string | null | undefined>): Fact[] =>
   Object.entries(facts).flatMap(([name, value]) => (value ? [{ name, value: value.slice(0, 500) }] : []));
 
-const originFacts = ({ execution }: EventData): Record<string, string | null | undefined> => ({
-  Branch: execution?.branch,
-  "Merge queue": execution?.branch === null ? execution.baseBranch : null,
-  Commit: execution?.commit?.slice(0, 12),
-  "Pull request": execution?.pullRequest,
-  Environment: execution?.environment,
-});
+type CommitContext = Pick<EventContext, "commitAuthor" | "commitSubject">;
+
+/** Returns "1a2b3c4d5e6f Round prices, by Ada", as far as it is known. */
+const commitFact = (hash: string | null | undefined, { commitAuthor, commitSubject }: CommitContext) =>
+  hash && [hash.slice(0, 12), commitSubject, commitAuthor && `by ${commitAuthor}`].filter(Boolean).join(" ");
+
+const originFacts = (context: EventContext): Record<string, string | null | undefined> => {
+  const { execution } = context.data;
+  return {
+    Branch: execution?.branch,
+    "Merge queue": execution?.branch === null ? execution.baseBranch : null,
+    Commit: commitFact(execution?.commit, context),
+    "Pull request": execution?.pullRequest,
+    Environment: execution?.environment,
+  };
+};
 
 type Words = Pick<Notification, "tone" | "title" | "text"> & Partial<Notification>;
 
@@ -107,7 +118,7 @@ export function toNotice(context: EventContext, publicUrl: string): Notification
     type,
     occurredAt,
     subject: words.title,
-    facts: factsOf(originFacts(data)),
+    facts: factsOf(originFacts(context)),
     lines: [],
     ...(knownBugs.length > 0
       ? { knownBugs: knownBugs.map((bug) => ({ number: bug.number, text: joinedBugLine(bug), url: bug.url })) }
@@ -123,7 +134,14 @@ export function toNotice(context: EventContext, publicUrl: string): Notification
       ...(onProject ? { project: onProject } : {}),
       ...data,
       ...(execution && project
-        ? { execution: { ...execution, url: executionUrl(publicUrl, project.id, execution.id) } }
+        ? {
+            execution: {
+              ...execution,
+              commitAuthor: context.commitAuthor,
+              commitSubject: context.commitSubject,
+              url: executionUrl(publicUrl, project.id, execution.id),
+            },
+          }
         : {}),
       ...(data.bugReport && project
         ? { bugReport: { ...data.bugReport, url: bugReportUrl(publicUrl, project.id, data.bugReport.id) } }
@@ -206,7 +224,7 @@ function ofBugReport(context: EventContext, bug: About<"bugReport">, url: string
       Severity: bug.severity,
       Tasks: bug.taskSlugs.slice(0, 5).join(", "),
       Branch: bug.branch,
-      Commit: bug.commit?.slice(0, 12),
+      Commit: commitFact(bug.commit, context),
       Assignee: bug.assignee,
       Owners: bug.owners?.join(", "),
     }),
@@ -245,7 +263,7 @@ function ofTestCase(context: EventContext, testCase: About<"testCase">, url: str
     title: `${projectName(context)}: ${isFlaky ? "flaky test" : "no longer flaky"}: ${name}`,
     subject: `${isFlaky ? "Flaky test" : "No longer flaky"}: ${name}`,
     text: `It ${flakeWords(testCase)} by itself`,
-    facts: factsOf({ Task: taskSlug, File: file, Owner: owners.join(", "), ...originFacts(context.data) }),
+    facts: factsOf({ Task: taskSlug, File: file, Owner: owners.join(", "), ...originFacts(context) }),
     url,
     topic: `${context.project?.id} test ${testCase.id}`,
     ...(context.data.verification ? ofVerification(context, context.data.verification) : {}),
@@ -276,7 +294,7 @@ function ofExecution(context: EventContext): Words {
     tone: status === "passed" ? "good" : "bad",
     title: `${projectName(context)}: ${branchOf(context)} ${became}`,
     text: withReason(data.execution ?? {}),
-    facts: factsOf({ ...originFacts(data), Tasks: redTasks(data), Owners: ownersIn(failures) }),
+    facts: factsOf({ ...originFacts(context), Tasks: redTasks(data), Owners: ownersIn(failures) }),
     lines: failures.map(lineOf),
     state: status === "passed" ? "success" : status === "failed" ? "failure" : "error",
   };

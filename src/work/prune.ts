@@ -6,6 +6,7 @@ import { deleteOldInvitations } from "../store/accounts.ts";
 import { deleteOldAutomationRuns } from "../store/automations.ts";
 import { KEPT_HOURS, KEPT_UPLOADS } from "../schema/uploads.ts";
 import type { Sql } from "../database/connect.ts";
+import { deleteOldCommits } from "../store/commits.ts";
 import { deleteOldEvents, deleteOldRedTasks } from "../store/events.ts";
 import {
   deleteDeliveries,
@@ -27,6 +28,7 @@ const KEEP_DAYS = 30;
 /** Retention of rows that every upload creates. */
 const KEEP_MANY_DAYS = 7;
 const KEEP_RED_DAYS = 365;
+const KEEP_COMMITS_DAYS = 2 * 365;
 /** The last try of a delivery comes within a day; an integration that is disabled may be enabled again until then. */
 const GIVE_UP_DAYS = 5;
 /** Maximum number of deliveries kept per integration. */
@@ -51,6 +53,7 @@ export async function prune(
   const steps: [table: string, olderThan: string, forget: () => PromiseLike<Forgotten>][] = [
     ["event", days(KEEP_MANY_DAYS), () => deleteOldEvents(sql, KEEP_MANY_DAYS)],
     ["red_task", days(KEEP_RED_DAYS), () => deleteOldRedTasks(sql, KEEP_RED_DAYS)],
+    ["commit", days(KEEP_COMMITS_DAYS), () => deleteOldCommits(sql, KEEP_COMMITS_DAYS)],
     ["delivery", days(KEEP_DAYS), () => deleteOldDeliveries(sql, GIVE_UP_DAYS, KEEP_DAYS)],
     ["delivery", `${MAX_DELIVERIES} newer ones`, () => boundDeliveries(sql, log, goOn, { onlyGivenUp: false })],
     ["automation_run", days(KEEP_DAYS), () => deleteOldAutomationRuns(sql, KEEP_MANY_DAYS, KEEP_DAYS)],

@@ -71,7 +71,7 @@ describe("an execution that is red beside 54 passed tests", () => {
       select data from event where project_id = ${own.project} and type = 'execution.failed'`;
     const project = { id: own.project, name: "Shop", defaultBranch: "main" };
     const about = { teamId: acme.team, project, data: event!.data, occurredAt: "2026-01-31T10:00:00Z" };
-    const none = { failures: [], knownBugs: [] };
+    const none = { failures: [], knownBugs: [], commitAuthor: null, commitSubject: null };
     expect(toNotice({ type: "execution.failed", ...about, ...none }, "https://assay.test").text).toStartWith(
       `${reason}; `,
     );

@@ -6,9 +6,11 @@ const EXECUTION = {
   ...{ id: "e1", key: "k", branch: "feat", commit: "0123456789abcdef", pullRequest: "7", environment: null },
   ...{ buildUrl: "https://ci.test/1", status: "failed", passed: 1, failed: 1, tasks: [] },
 };
-const notice = (type: string, data: object, failures: object[] = [], knownBugs: object[] = []) =>
+const NO_WORDS = { commitAuthor: null as string | null, commitSubject: null as string | null };
+const notice = (type: string, data: object, failures: object[] = [], knownBugs: object[] = [], commit = NO_WORDS) =>
   toNotice(
     {
+      ...commit,
       ...{ type, teamId: "t1", occurredAt: "2026-01-01T00:00:00.000Z", data, failures, knownBugs },
       project: { id: "p1", name: "Web", defaultBranch: "main" },
     } as unknown as EventContext,
@@ -30,6 +32,13 @@ describe("an execution", () => {
       ...{ branch: "feat", commit: "0123456789abcdef", pullRequest: "7", buildUrl: "https://ci.test/1" },
       facts: facts({ Branch: "feat", Commit: "0123456789ab", "Pull request": "7" }),
     });
+  });
+
+  test("names the author and the subject of its commit, as far as they are known", () => {
+    const commitOf = (commitAuthor: string | null, commitSubject: string | null) =>
+      notice("execution.failed", { execution: EXECUTION }, [], [], { commitAuthor, commitSubject }).facts[1]!.value;
+    expect(commitOf("Ada", "Round prices")).toBe("0123456789ab Round prices by Ada");
+    expect(commitOf("Ada", "")).toBe("0123456789ab by Ada");
   });
 
   test.each([

@@ -80,6 +80,7 @@ function toWrites(reports: readonly StoredReport[]): ReportWrites {
     const { report, execution, next, decided } = one;
     const { run, change, attempt, merged, slower } = decided;
     const { id, executionId, taskSlug, untrusted } = run;
+    if (!untrusted) writes.commits.push(...(report.parameters.commits ?? []));
     if (report.match.isNew) writes.newExecutions.push(toUploaded(one));
     else if (next)
       writes.changedExecutions.push({

@@ -9,7 +9,7 @@ import { executionNumber, lineName } from "../../wording/execution_name.ts";
 import { toDuration } from "../../wording/numbers.ts";
 import { executionPath } from "../site/paths.ts";
 import { Tag, wordOf } from "./status.tsx";
-import { Commit } from "./text.tsx";
+import { Commit, CommitText } from "./text.tsx";
 
 const OPEN = ["queued", "running"];
 
@@ -52,7 +52,8 @@ const ExecutionRow = ({ projectId, execution, now }: RowProperties): Html => (
           <Commit hash={execution.commit} />
         </span>
       )}{" "}
-      {execution.isRerun ? <Tag>rerun</Tag> : null} {execution.sample ? <Tag>sample</Tag> : null}{" "}
+      <CommitText of={execution} /> {execution.isRerun ? <Tag>rerun</Tag> : null}{" "}
+      {execution.sample ? <Tag>sample</Tag> : null}{" "}
       {execution.probe ? <Tag>probe</Tag> : execution.untrusted ? <Tag>untrusted (fork)</Tag> : null}
     </td>
     <td class={OPEN.includes(execution.status) ? "running" : undefined}>

@@ -8,7 +8,7 @@ import type { Branch } from "../../store/state.ts";
 import { executionPath } from "../site/paths.ts";
 import { outcomeText } from "../components/execution_table.tsx";
 import { executionName } from "../../wording/execution_name.ts";
-import { Commit, toStateSpan } from "../components/text.tsx";
+import { Commit, CommitText, toStateSpan } from "../components/text.tsx";
 import { counted, toDuration } from "../../wording/numbers.ts";
 
 /** Returns a headline such as "main has been green for 2 hours". */
@@ -47,7 +47,7 @@ export function summaryOf(projectId: string, { state, last, tally }: ProjectStan
     last ? (
       <span>
         newest <a href={executionPath(projectId, last.id)}>{executionName(last)}</a>{" "}
-        {last.commit === null ? null : <Commit hash={last.commit} />} {outcomeText(last)}
+        {last.commit === null ? null : <Commit hash={last.commit} />} <CommitText of={last} /> {outcomeText(last)}
         {last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : ""}
       </span>
     ) : null,

@@ -50,6 +50,17 @@ export const Commit = ({ hash }: { hash: string }): Html => (
   <code title={hash}>{/^[0-9a-f]{8,}$/i.test(hash) ? hash.slice(0, 7) : hash}</code>
 );
 
+type NamedCommit = { commitAuthor: string | null; commitSubject: string | null };
+
+/** Shows the subject and the author of a commit, as far as an upload has described it. */
+export const CommitText = ({ of: { commitSubject, commitAuthor } }: { of: NamedCommit }): Html | null =>
+  commitSubject === null ? null : (
+    <>
+      {commitSubject}
+      {commitAuthor ? <span class="soft"> by {commitAuthor}</span> : null}
+    </>
+  );
+
 /** Shows a long name, which may break after `/`, `.`, `>`, `_` and `:`. */
 export const Breakable = ({ text }: { text: string }): Html => (
   <>{text.split(/(?<=[/.>_:])/).flatMap((part, index): Piece[] => (index === 0 ? [part] : [<wbr />, part]))}</>

@@ -37,7 +37,10 @@ function postgresSeconds(): number {
 
 type Shape = { runs: number; cases: number; tasks?: number; failing?: boolean; commit?: boolean };
 
-/** Complete runs that are not counted, as uploads leave them; `from` is the number of the first test case. */
+/**
+ * Complete runs that are not counted, as uploads leave them; `from` is the number of the first test case. One case in six takes 200 ms or
+ * more.
+ */
 async function insertRuns(sql: Sql, project: string, from: number, { runs, cases, tasks = 1, failing, commit }: Shape) {
   const status = failing ? `f${"p".repeat(127)}` : "p".repeat(128);
   await sql`
@@ -54,7 +57,7 @@ async function insertRuns(sql: Sql, project: string, from: number, { runs, cases
         now() - interval '10 seconds' + n * interval '1 ms', false from run)
     insert into case_result (project_id, run_id, block, test_cases, statuses, durations)
     select ${project}, id, block, (select array_agg(i order by i) from generate_series(low, high) i), left(${status}, high - low + 1),
-      (select array_agg((random() * 500)::int) from generate_series(low, high) i)
+      (select array_agg((2000 * power(abs(hashint4(i)::bigint) / 2147483648.0, 12) * (0.8 + 0.4 * random()))::int) from generate_series(low, high) i)
     from (
       select id, block, greatest(block * 128, first) as low, least(block * 128 + 127, first + ${cases}::int - 1) as high
       from (select id, ${from}::int + task * ${cases}::int as first from run) run,

@@ -13,7 +13,7 @@ import { flakyWords, type HeadlineWord } from "../../../wording/execution.ts";
 import { toCount, toDuration } from "../../../wording/numbers.ts";
 import { executionNumber, shortExecutionName } from "../../../wording/execution_name.ts";
 import { Tag } from "../../components/status.tsx";
-import { Ago, Commit, External } from "../../components/text.tsx";
+import { Ago, Commit, CommitText, External } from "../../components/text.tsx";
 import { executionPath, taskPath, toAddress } from "../../site/paths.ts";
 
 export const toHtml = (words: readonly HeadlineWord[]) =>
@@ -98,6 +98,11 @@ export function metaOf(
       </span>
     ),
     execution.commit === null ? null : <External href={source.commit} of={<Commit hash={execution.commit} />} />,
+    execution.commitSubject === null ? null : (
+      <span>
+        <CommitText of={execution} />
+      </span>
+    ),
     execution.pullRequest === null ? null : (
       <External href={source.pullRequest} of={<>pull request {execution.pullRequest}</>} />
     ),

@@ -1,6 +1,7 @@
 /** The page of one test. */
 
 import * as v from "valibot";
+import { selectCommitsBetween } from "../../../store/commits.ts";
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
 import { readCaseFiles } from "../../../operations/attachments/read.ts";
@@ -131,6 +132,8 @@ async function loadTest({ sql, fast, begin, project, params, query, cursors }: C
   const listed = filtered?.rows ?? last.rows.slice(0, HISTORY_ROWS);
   const next = filtered ? filtered.last : last.rows.length > HISTORY_ROWS ? listed.at(-1)!.runId : undefined;
   const firstBad = record && record.failing > 0 ? await selectFirstBad(sql, projectId, test.id) : undefined;
+  const [good, bad] = [firstBad?.good?.commit, firstBad?.bad.commit];
+  const suspects = good && bad && good !== bad ? await selectCommitsBetween(sql, projectId, { good, bad }) : [];
   const failure = await findLastFailure(sql, projectId, test, last.rows);
   const all = [...last.rows, ...listed, ...(failure ? [failure.row] : [])];
   const executionIds = all.map(({ executionId }) => executionId);
@@ -149,6 +152,7 @@ async function loadTest({ sql, fast, begin, project, params, query, cursors }: C
     listed,
     next: next && cursors.write(list, [next]),
     firstBad,
+    suspects,
     failure,
     names,
     slowerOf,
@@ -222,7 +226,21 @@ const lastCommitOf = (rows: readonly HistoryRow[], defaultBranch: string): strin
 
 function testView({ project, query, role, csrf, now }: Context, data: TestData): View {
   const { id: projectId, defaultBranch: branch } = project;
-  const { test, record, bugs, last, listed, next, firstBad, failure, names, slowerOf, ownerSource, variants } = data;
+  const {
+    test,
+    record,
+    bugs,
+    last,
+    listed,
+    next,
+    firstBad,
+    suspects,
+    failure,
+    names,
+    slowerOf,
+    ownerSource,
+    variants,
+  } = data;
   const { verifications } = data;
   const testHistory: TestHistory = { projectId, rows: last, names, slowerOf };
   const trust = trustOf({ test, record, rows: last, firstBad }, branch, now);
@@ -247,7 +265,7 @@ function testView({ project, query, role, csrf, now }: Context, data: TestData):
       <LastResults testHistory={testHistory} test={test} />
       <Variants projectId={projectId} test={test} found={variants} now={now} />
       <div class="columns">
-        {whereItBegan(projectId, firstBad, branch, now)}
+        {whereItBegan(projectId, firstBad && { ...firstBad, suspects }, branch, now)}
         {whyFlaky(test, record, now)}
       </div>
       <Verifications

@@ -2,12 +2,13 @@
 
 import type { Html } from "../../../http/html.ts";
 import type { FlakySign } from "../../../schema/test_cases.ts";
+import type { ListedCommit } from "../../../store/commits.ts";
 import type { CaseRecord, FirstBad } from "../../../store/case_record.ts";
 import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";
 import { flakeWords } from "../../../wording/flake_rate.ts";
 import { counted, toCount, toDay } from "../../../wording/numbers.ts";
 import { executionName } from "../../../wording/execution_name.ts";
-import { Ago, Commit } from "../../components/text.tsx";
+import { Ago, Commit, CommitText } from "../../components/text.tsx";
 import { executionPath } from "../../site/paths.ts";
 import { isCounted, isFailure, tallyOf } from "./results.tsx";
 
@@ -148,12 +149,12 @@ const buildLink = (projectId: string, { executionId, ...build }: NonNullable<Fir
 
 export function whereItBegan(
   projectId: string,
-  firstBad: FirstBad | undefined,
+  firstBad: (FirstBad & { suspects: readonly ListedCommit[] }) | undefined,
   branch: string,
   now: Date,
 ): Html | null {
   if (!firstBad) return null;
-  const { bad, good, isFirst } = firstBad;
+  const { bad, good, isFirst, suspects } = firstBad;
   return (
     <section class="card padded prose">
       <h2 class="first">First failure on {branch}</h2>
@@ -177,7 +178,18 @@ export function whereItBegan(
           <span class="soft">{bad.completedAt === null ? null : <Ago at={bad.completedAt} now={now} />}</span>
         </dd>
       </dl>
-      {good?.commit && bad.commit && good.commit !== bad.commit ? (
+      {suspects.length > 0 ? (
+        <>
+          <p>{suspects.length === 1 ? "One commit is" : `${suspects.length} commits are`} between the two:</p>
+          <ul>
+            {suspects.map(({ hash, subject, author }) => (
+              <li>
+                <Commit hash={hash} /> <CommitText of={{ commitSubject: subject, commitAuthor: author }} />
+              </li>
+            ))}
+          </ul>
+        </>
+      ) : good?.commit && bad.commit && good.commit !== bad.commit ? (
         <p>
           The breaking change is between the two:{" "}
           <code>
