@@ -251,7 +251,7 @@ export function connect(
     sessions: () => [...pools].flatMap(sessionsOf),
     open: () => open({ max: 1 }, { statement_timeout: "3s" }),
   });
-  const within = createOwnerGate(Math.max(1, poolSize - Math.max(1, Math.floor(poolSize / 4))));
+  const within = createOwnerGate(poolSize - Math.floor(poolSize / 4));
   let committedAt = -Infinity;
   const noteCommit = <T>(value: T): T => {
     committedAt = performance.now();
