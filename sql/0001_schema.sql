@@ -189,6 +189,13 @@ create table planned_deletion (
   primary key (project_id, kind)
 );
 
+-- The retention of each server that runs. The longest one applies, so that servers whose settings differ delete the same data.
+create table server_retention (
+  server_id uuid primary key, host text not null,
+  results_days int not null, attachments_days int not null, executions_days int not null, -- 0: forever
+  seen_at timestamptz(3) not null default now() -- a server that was not seen for some minutes does not run
+);
+
 -- The answers to POST requests with an Idempotency-Key, kept for a day.
 create table idempotency (
   team_id uuid not null references stored_team on delete cascade,

@@ -62,8 +62,9 @@ const SHARED = readTable(`
     split_files split_options split_request tags terminal usage why_lines
   history: build files
   http: address body connection_failure descriptors fair_queue html input outbound problem target
-  database: binaries compose connect delete_portion database_url exclusive home lock locks relations server time_bounds
+  database: binaries compose connect delete_portion database_url exclusive home lock locks owner_gate relations server time_bounds
     silence watched_pool
+  secrets: escapes
   rules: absent_tests ansi blame branch ci_systems codeowners commit culprit culprit_suspects digest_table drawn_name execution
     fingerprint flaky_rates gate identity odds_facts odds_units outside outside_of_tests owner_patterns palette plan randomness report_path rerun_cases
     rerun_insertion rerun_pattern rerun_tools shards shell stack variants

@@ -30,6 +30,7 @@ export async function fillOtherTables({ acme, ask, database: { pool } }: Harness
     insert into new_test_check (project_id, run_id, execution_id, runs) values (${project}, ${run}, ${execution}, 10)`;
   await pool`insert into onboarding (project_id) values (${project})`;
   await pool`insert into planned_deletion values (${project}, 'results', 90, 1, now(), now())`;
+  await pool`insert into server_retention values (${crypto.randomUUID()}, 'host', 90, 30, 400)`;
   await pool`
     insert into pull_request_comment (team_id, integration_id, project_id, pull_request, execution_id)
     select team_id, id, ${project}, '12', ${execution} from integration where team_id = ${team} limit 1`;

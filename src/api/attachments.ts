@@ -245,11 +245,12 @@ export const attachments: Route[] = [
     },
     async ({ sql, params, services, range }) => {
       const row = (await selectAttachment(sql, params.projectId, params.attachmentId)) ?? absent();
+      const onError = (error: unknown) => services.log.error("Cannot read an attachment", { ...params, error });
       try {
-        return await fileReply(services.attachments, params.projectId, row, { range, mayRedirect: true });
+        return await fileReply(services.attachments, params.projectId, row, { range, mayRedirect: true, onError });
       } catch (error) {
         if (!(error instanceof StoreAwayError)) throw error;
-        services.log.error("Cannot read an attachment", { ...params, error });
+        onError(error);
         return storeIsAway();
       }
     },

@@ -7,6 +7,7 @@ import { longestShard, matchTimings, planShards } from "../rules/plan.ts";
 import type { Shard } from "../schema/fields.ts";
 import { batch, batchRequest, plan, type Plan, planQuery, planRequest } from "../schema/plans.ts";
 import type { Sql, Tx } from "../database/connect.ts";
+import { selectHoldsShard } from "../store/leases.ts";
 import {
   insertPlan,
   type PlanKey,
@@ -58,7 +59,9 @@ export const plans: Route[] = [
       query: planQuery,
       answer: plan,
     },
-    async ({ sql, params, query: { shard }, transact }) => {
+    async ({ sql, params, query: { shard }, caller, transact }) => {
+      if (caller.scope === "runner" && !(await selectHoldsShard(sql, params, { shard, runner: caller.name! })))
+        absent();
       const stored = await selectPlan(sql, params, shard.of);
       return stored ? toPlan(stored, shard.index) : await transact(await preparePlan(sql, params, shard));
     },

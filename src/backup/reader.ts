@@ -24,8 +24,8 @@ import { decodeFrames, type BackupFrame } from "./frames.ts";
 /** Takes the data of a table or of a content. */
 export type SectionSink = {
   write(chunk: Uint8Array): Promise<void>;
-  /** `isIntact`: whether a content has the digest that its key names; always true for a table. */
-  end(isIntact: boolean): Promise<void>;
+  /** `isIntact`: whether a content has the digest that its key names; always true for a table. `rows` are those of a table. */
+  end(section: { isIntact: boolean; rows: number }): Promise<void>;
   /** The rest of the data does not come. */
   abort(): Promise<void> | void;
 };
@@ -156,33 +156,37 @@ type Reading = { header: BackupHeader; frames: AsyncGenerator<BackupFrame>; visi
 async function readSections(path: string, { header, frames, visitor }: Reading): Promise<BackupTotals> {
   const tables = header.tables.map(({ name }) => name);
   const read = { tables: 0, rows: 0, contents: 0 };
+  let damagedContents = 0;
   for (;;) {
     const start = await nextJson(path, frames);
     if (v.is(tableStart, start)) {
       if (tables[read.tables] !== start.table) throw damaged(path);
       const where = ` in the table "${start.table}"`;
-      read.rows += await readSection(path, frames, await visitor.table(start.table), { where });
+      read.rows += (await readSection(path, frames, await visitor.table(start.table), { where })).rows;
       read.tables++;
     } else if (v.is(contentStart, start)) {
       const { sha256 } = start.content;
       const where = ` in the attachment with SHA-256 ${sha256}`;
-      await readSection(path, frames, await visitor.content(start.content), { where, sha256 });
+      const { isIntact } = await readSection(path, frames, await visitor.content(start.content), { where, sha256 });
       read.contents++;
+      if (!isIntact) damagedContents++;
     } else if (v.is(fileEnd, start)) {
       const { end } = start;
       if (read.tables !== tables.length || !Bun.deepEquals(end, { ...read, lost: end.lost })) throw damaged(path);
+      // The backup counts what was damaged in its store already.
+      if (damagedContents > end.lost) throw damaged(path, " in its attachments");
       return end;
     } else throw damaged(path);
   }
 }
 
-/** Returns the number of rows. `sha256`: the digest that a content must have to be intact. */
+/** `sha256`: the digest that a content must have to be intact. */
 async function readSection(
   path: string,
   frames: AsyncGenerator<BackupFrame>,
   sink: SectionSink,
   { where, sha256 }: { where: string; sha256?: string },
-): Promise<number> {
+): Promise<{ isIntact: boolean; rows: number }> {
   try {
     const hash = new Bun.CryptoHasher("sha256");
     let [rows, bytes] = [0, 0];
@@ -199,8 +203,9 @@ async function readSection(
       const digest = hash.digest("hex");
       const expected = { bytes, ...(sha256 === undefined ? { rows } : {}), sha256: digest };
       if (!end.success || !Bun.deepEquals(end.output, expected)) throw damaged(path, where);
-      await sink.end(sha256 === undefined || sha256 === digest);
-      return rows;
+      const section = { isIntact: sha256 === undefined || sha256 === digest, rows };
+      await sink.end(section);
+      return section;
     }
   } catch (error) {
     await sink.abort();

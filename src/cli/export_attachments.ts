@@ -40,11 +40,17 @@ async function* listedIn(path: string): AsyncGenerator<Listed, void> {
   lines.end();
 }
 
-const sizeOf = async (path: string): Promise<number | undefined> =>
-  await stat(path).then(
-    ({ size }) => size,
+/** Whether the file has the content that its name says: another program may have changed it. */
+async function isThere(path: string, { bytes, sha256 }: Listed): Promise<boolean> {
+  const size = await stat(path).then(
+    (stats) => (stats.isFile() ? stats.size : undefined),
     () => undefined,
   );
+  if (size !== bytes) return false;
+  const hash = new Bun.CryptoHasher("sha256");
+  for await (const chunk of Bun.file(path).stream()) hash.update(chunk);
+  return hash.digest("hex") === sha256;
+}
 
 /** Each content is stored once, under its SHA-256. Throws ServerAwayError, and an Error if a content is not what the export names. */
 export async function downloadAttachments(
@@ -57,7 +63,7 @@ export async function downloadAttachments(
   const downloaded: Downloaded = { files: 0, kept: 0, bytes: 0, missing: 0 };
   for await (const listed of listedIn(file)) {
     const target = join(directory, listed.sha256);
-    if ((await sizeOf(target)) === listed.bytes) downloaded.kept++;
+    if (await isThere(target, listed)) downloaded.kept++;
     else if (await download(address, listed, target, signal)) {
       downloaded.files++;
       downloaded.bytes += listed.bytes;

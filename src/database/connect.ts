@@ -3,6 +3,7 @@
 import postgres from "postgres";
 import { readDatabaseUrl } from "./database_url.ts";
 import { createWatchedPool, createTransactions, RolledBack } from "./watched_pool.ts";
+import { createOwnerGate } from "./owner_gate.ts";
 import { createSilenceWatch, sessionsOf, type SilenceOptions } from "./silence.ts";
 
 export type Sql = postgres.Sql;
@@ -14,13 +15,16 @@ export type Tx = Sql & { readonly [inTransaction]: true };
 export type Database = {
   /** Ordinary pool for single statements that may take their time. */
   pool: Sql;
-  /** Runs one transaction, on a pool of its own. */
-  begin<T>(work: (sql: Tx) => Promise<T>): Promise<T>;
+  /**
+   * Runs one transaction, on a pool of its own. Those of one `owner`, such as a team, leave a quarter of the connections to others, and
+   * must not be nested.
+   */
+  begin<T>(work: (sql: Tx) => Promise<T>, owner?: string): Promise<T>;
   /**
    * Like `begin`, but sends the first statements together with BEGIN. Nothing may be written before the transaction has `begun`, and until
    * then `work` may be called again. Statements use generic plans. There are no savepoints.
    */
-  beginAhead<T>(work: (sql: Tx, begun: Promise<unknown>) => Promise<T>): Promise<T>;
+  beginAhead<T>(work: (sql: Tx, begun: Promise<unknown>) => Promise<T>, owner?: string): Promise<T>;
   /**
    * One pipelined connection with generic plans, only for short indexed reads of the API, because slow statements would delay those behind
    * them.
@@ -247,6 +251,7 @@ export function connect(
     sessions: () => [...pools].flatMap(sessionsOf),
     open: () => open({ max: 1 }, { statement_timeout: "3s" }),
   });
+  const within = createOwnerGate(poolSize - Math.floor(poolSize / 4));
   let committedAt = -Infinity;
   const noteCommit = <T>(value: T): T => {
     committedAt = performance.now();
@@ -254,8 +259,9 @@ export function connect(
   };
   return {
     pool: pool.sql,
-    begin: (work) => transactions.begin((sql) => work(sql as Tx)).then(noteCommit),
-    beginAhead: (work) => transactions.beginAhead((sql, begun) => work(sql as Tx, begun)).then(noteCommit),
+    begin: (work, owner) => within(owner, () => transactions.begin((sql) => work(sql as Tx))).then(noteCommit),
+    beginAhead: (work, owner) =>
+      within(owner, () => transactions.beginAhead((sql, begun) => work(sql as Tx, begun))).then(noteCommit),
     committedAt: () => committedAt,
     fast: fast.sql,
     keys: keys.sql,

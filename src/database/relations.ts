@@ -54,6 +54,11 @@ export const selectRelationCount = async (sql: Sql): Promise<number> => {
 export const createPartition = (sql: Tx, { name, parent, bound }: Partition) =>
   sql`create table if not exists ${sql(name)} partition of ${sql(parent)} ${sql.unsafe(bound)}`;
 
+export async function selectRowCount(sql: Sql, table: string): Promise<number> {
+  const [row] = await sql<{ rows: number }[]>`select count(*)::float8 as rows from ${sql(table)}`;
+  return row!.rows;
+}
+
 /**
  * Empties the tables and calls `load`, in a transaction. `load` may fill them in any order, because foreign keys and triggers are dropped
  * meanwhile. Afterwards all rows are checked against the foreign keys. Ownership of the tables suffices.

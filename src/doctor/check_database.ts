@@ -8,9 +8,9 @@ import { OPERATOR_COMMAND } from "../executable.ts";
 import { createSeal } from "../secrets/seal.ts";
 import { selectGauges } from "../store/gauges.ts";
 import { selectSecretKeyDigest } from "../store/instance.ts";
-import { selectPlannedDeletions } from "../store/retention.ts";
+import { selectPlannedDeletions, selectServerRetentions } from "../store/retention.ts";
 import { toDuration, toSize } from "../wording/numbers.ts";
-import { toPlanRemedy, toPlanText } from "../wording/retention.ts";
+import { toPlanRemedy, toPlanText, toRetentionDifferences } from "../wording/retention.ts";
 import { type Finding, findingsOf } from "./finding.ts";
 
 const { ok, warn, fail } = findingsOf("database");
@@ -163,9 +163,11 @@ export async function* checkQueues(sql: Sql): AsyncGenerator<Finding> {
   yield area.ok(`Runners online: ${runners}; deliveries that wait: ${deliveries}`);
 }
 
-/** Deletions of old data that begin a day after they were announced. */
-export async function* checkPlannedDeletions(sql: Sql): AsyncGenerator<Finding> {
+/** Settings in which servers differ, and deletions of old data that begin a day after they were announced. */
+export async function* checkRetention(sql: Sql): AsyncGenerator<Finding> {
   const area = findingsOf("retention");
+  for (const difference of toRetentionDifferences(await selectServerRetentions(sql)))
+    yield area.warn(difference, "Give all servers of the database the same settings of retention");
   for (const plan of await selectPlannedDeletions(sql)) {
     if (plan.beginsAt === null) yield area.ok(toPlanText(plan));
     else yield area.warn(toPlanText(plan), toPlanRemedy(OPERATOR_COMMAND));

@@ -14,7 +14,7 @@ import {
   checkClock,
   checkDroppedSettings,
   checkKeyOfDatabase,
-  checkPlannedDeletions,
+  checkRetention,
   checkQueues,
   checkSchema,
   checkServer,
@@ -71,7 +71,7 @@ async function* diagnoseDatabase(config: Config, key: Uint8Array | undefined): A
     if (!(yield* attempt("database", checkSchema(pool)))) return;
     yield* attempt("secret key", checkKeyOfDatabase(pool, key));
     yield* attempt("server", checkQueues(pool));
-    yield* attempt("retention", checkPlannedDeletions(pool));
+    yield* attempt("retention", checkRetention(pool));
   } catch (error) {
     yield findingsOf("database").fail(describe(error), remedyOf(config));
   } finally {

@@ -34,3 +34,35 @@ export function createFairQueue<Item>() {
     },
   };
 }
+
+/** Creates a queue in which owners take turns, and the keys of each owner: who has many keys gets no more than others. */
+export function createOwnersQueue<Item>() {
+  const owners = new Map<string, ReturnType<typeof createFairQueue<Item>>>();
+  return {
+    isEmpty: (): boolean => owners.size === 0,
+
+    push(owner: string, key: string, item: Item): void {
+      const own = owners.get(owner) ?? createFairQueue<Item>();
+      owners.set(owner, own);
+      own.push(key, item);
+    },
+
+    shift(): Item | undefined {
+      for (const [owner, own] of owners) {
+        const item = own.shift();
+        owners.delete(owner);
+        if (!own.isEmpty()) owners.set(owner, own);
+        return item;
+      }
+      return undefined;
+    },
+
+    /** Takes the first such item of a key out of the line; whether there was one. */
+    remove(owner: string, key: string, isIt: (item: Item) => boolean): boolean {
+      const own = owners.get(owner);
+      const isRemoved = own?.remove(key, isIt) ?? false;
+      if (own?.isEmpty()) owners.delete(owner);
+      return isRemoved;
+    },
+  };
+}

@@ -5,8 +5,8 @@ import { createFairQueue } from "./fair_queue.ts";
 /** Up to this size a body has room of its own, which large ones cannot take: small uploads go on beside them. */
 const MAX_SMALL_BYTES = 1_048_576;
 const SMALL_SHARE = 1 / 8;
-/** The share of the budget for small or large bodies that one key may use, so that a slow client blocks at most half. */
-const KEY_SHARE = 1 / 2;
+/** The share of the budget for small or large bodies that one team may use, so that a slow client blocks at most half. */
+const TEAM_SHARE = 1 / 2;
 /** While others wait, a large body must bring MIN_BYTES within CHECK_MS, or it is evicted. */
 const MIN_BYTES = 655_360;
 const CHECK_MS = 10_000;
@@ -46,13 +46,13 @@ type Entry = {
   evict: () => void;
 };
 
-/** The used budget of one kind of bodies, by key. */
+/** The used budget of one kind of bodies, by team. */
 function createRoom(bytes: number) {
   const heldBy = new Map<string, number>();
   let held = 0;
   return {
     held: () => held,
-    fits: (key: string, more: number) => held + more <= bytes && (heldBy.get(key) ?? 0) + more <= bytes * KEY_SHARE,
+    fits: (key: string, more: number) => held + more <= bytes && (heldBy.get(key) ?? 0) + more <= bytes * TEAM_SHARE,
     take(key: string, more: number): void {
       held += more;
       const all = (heldBy.get(key) ?? 0) + more;
@@ -177,7 +177,7 @@ export function createUploadBudget(bytes: number) {
   }
 
   return {
-    /** `key` identifies the sender of the body. */
+    /** `key` identifies the team that sends the body. */
     open(key: string): Hold {
       let state: "open" | "released" | "evicted" = "open";
       const toError = () =>

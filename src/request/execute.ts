@@ -144,7 +144,7 @@ async function transact<T>(
         const value = await work(sql);
         requireTime(progress);
         return value;
-      }),
+      }, caller.teamId),
   );
   progress.provedLive = true;
   return result;

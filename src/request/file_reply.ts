@@ -1,6 +1,8 @@
 /** Answers with the content of an attachment, in a way that nothing in it runs in a browser. */
 
+import { StoreAwayError } from "../attachments/content.ts";
 import type { AttachmentServices } from "../attachments/store.ts";
+import { verifiedChunks, verifiedStream } from "../attachments/verified_content.ts";
 import { parseByteRange, type RangeHeaders } from "../http/byte_range.ts";
 import { absent } from "../http/problem.ts";
 import { isShownInline } from "../attachments/media_type.ts";
@@ -39,14 +41,19 @@ export type FileRequest = {
   mayRedirect: boolean;
   /** Headers besides. */
   headers?: Record<string, string>;
+  /** Called with the reason if the answer ends before the file does. */
+  onError: (error: unknown) => void;
 };
+
+/** Content of S3 up to this size is checked as a whole before the answer begins; of larger content the last chunk waits for the check. */
+const MAX_CHECKED_AT_ONCE_BYTES = 262_144;
 
 /** Throws StoreAwayError. */
 export async function fileReply(
   { store }: Pick<AttachmentServices, "store">,
   projectId: string,
   file: AttachedFile,
-  { range: asked, mayRedirect, headers: own = {} }: FileRequest,
+  { range: asked, mayRedirect, headers: own = {}, onError }: FileRequest,
 ): Promise<Reply> {
   const key = { projectId, sha256: file.sha256 };
   if (mayRedirect && store.presign) {
@@ -55,7 +62,9 @@ export async function fileReply(
   }
   const etag = etagOf(file);
   const range = parseByteRange(asked, { length: file.bytes, etag });
-  const content = (await store.read(key, range)) ?? absent();
+  const isSmall = file.bytes <= MAX_CHECKED_AT_ONCE_BYTES;
+  const stored = (await store.read(key, isSmall ? undefined : range)) ?? absent();
+  const content = await checkedContent(stored, file, { range, isSmall, onError });
   const headers = {
     ...HEADERS,
     ...own,
@@ -65,4 +74,25 @@ export async function fileReply(
   const type = file.mediaType === "text/plain" ? "text/plain; charset=utf-8" : file.mediaType;
   const length = range ? range.last - range.first + 1 : file.bytes;
   return new FileReply(range ? 206 : 200, type, headers, { content, length });
+}
+
+type Reading = { range: ReturnType<typeof parseByteRange>; isSmall: boolean; onError: FileRequest["onError"] };
+
+async function checkedContent(
+  stored: Blob | ReadableStream<Uint8Array>,
+  { bytes, sha256 }: AttachedFile,
+  { range, isSmall, onError }: Reading,
+): Promise<Blob | ReadableStream<Uint8Array>> {
+  const length = range ? range.last - range.first + 1 : bytes;
+  if (!(stored instanceof Blob) && !isSmall)
+    return verifiedStream(stored, { bytes: length, sha256: length === bytes ? sha256 : undefined }, onError);
+  const content =
+    stored instanceof Blob
+      ? stored
+      : new Blob(
+          (await Array.fromAsync(verifiedChunks(stored as never, { bytes, sha256 }))) as Uint8Array<ArrayBuffer>[],
+        );
+  const part = range && isSmall ? content.slice(range.first, range.last + 1) : content;
+  if (part.size !== length) throw new StoreAwayError(`The store has ${part.size} of ${length} bytes`);
+  return part;
 }

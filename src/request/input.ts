@@ -19,6 +19,7 @@ import { check, decodeText, parseBody, parseQuery } from "../http/input.ts";
 import { fail } from "../http/problem.ts";
 import { isForm, isPacked, parseUpload, type Upload } from "../http/upload.ts";
 import type { Route, TextBody } from "./route.ts";
+import { isCostly } from "./reading_cost.ts";
 import { toGiven, type UploadFacts } from "./upload_log.ts";
 
 /** A JSON body is a handful of fields; only uploads may be large. */
@@ -161,7 +162,8 @@ export async function readSmallUpload(sent: SentUpload, route: Route, maxBytes: 
   // `join` has emptied the blocks.
   if (!encoding) sent.blocks = [bytes];
   const input = await toInput(sent, route, bytes);
-  return (input.body as Upload).files.some(({ bytes }) => isPacked(bytes)) ? undefined : input;
+  const { files } = input.body as Upload;
+  return files.some(({ bytes }) => isPacked(bytes)) || isCostly(files) ? undefined : input;
 }
 
 async function toInput(sent: SentUpload, route: Route, bytes: Bytes): Promise<Input> {

@@ -64,7 +64,7 @@ export function createIntake(options: IntakeOptions) {
     progress: Progress,
   ): Promise<Reply> {
     const facts = (progress.upload = noFacts());
-    const hold = budget.open(asked.caller.id);
+    const hold = budget.open(asked.caller.teamId);
     const parts = createAttachmentParts(request.headers.get("content-type") ?? "", options.attachments, hold.passed);
     const { received: attachments, filter } = parts;
     try {
@@ -147,7 +147,7 @@ export function createIntake(options: IntakeOptions) {
    * does not wait for it: what waits holds what its connection has received.
    */
   async function readLarge(route: Route, { request, search }: ReceivedRequest, { caller }: Asked): Promise<Input> {
-    const hold = budget.open(caller.id);
+    const hold = budget.open(caller.teamId);
     const grow: Hold["grow"] = (bytes) => {
       const room = hold.grow(bytes);
       if (!room) return undefined;

@@ -5,7 +5,7 @@ import type { AttachmentCounters, AttachmentSettings } from "../attachments/stor
 import { DeadlineError } from "../http/deadline.ts";
 import { areFree } from "../http/descriptors.ts";
 import { type ErrorCode, Problem } from "../http/problem.ts";
-import { createFairQueue } from "../http/fair_queue.ts";
+import { createOwnersQueue } from "../http/fair_queue.ts";
 import type { SentUpload } from "./input.ts";
 import { Reply } from "./reply.ts";
 import type { UploadFacts } from "./upload_log.ts";
@@ -74,10 +74,10 @@ const buffersOf = ({ blocks }: SentUpload): ArrayBuffer[] => blocks.map(({ buffe
 
 /**
  * Creates a thread for large uploads. `entry` is its program. It processes one job at a time, because each may need hundreds of megabytes.
- * Waiting jobs are in a queue that is fair between callers.
+ * Waiting jobs are in a queue that is fair between teams, and between the keys of a team.
  */
 export function createUploadThread(entry: URL, settings: UploadThreadSettings, counters: AttachmentCounters) {
-  const line = createFairQueue<Job>();
+  const line = createOwnersQueue<Job>();
   let current: Job | undefined;
   let currentId = 0;
   let thread: Worker | undefined;
@@ -160,14 +160,14 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings, c
     handle(route: string, request: UploadRequest, progress: Progress): Promise<Reply> {
       return new Promise((resolve, reject) => {
         const shared = new Int32Array(new SharedArrayBuffer(8));
-        line.push(request.caller.id, { route, request, progress, shared, resolve, reject });
+        line.push(request.caller.teamId, request.caller.id, { route, request, progress, shared, resolve, reject });
         next();
       });
     },
 
     /** Cancels a request that the client no longer waits for. Returns true if it was still in the queue. */
-    expire({ id }: UploadRequest["caller"], progress: Progress): boolean {
-      if (current?.progress !== progress) return line.remove(id, (job) => job.progress === progress);
+    expire({ id, teamId }: UploadRequest["caller"], progress: Progress): boolean {
+      if (current?.progress !== progress) return line.remove(teamId, id, (job) => job.progress === progress);
       // Shared memory takes effect at once. A message could arrive after the commit that it should prevent.
       Atomics.store(current.shared, EXPIRED, 1);
       return false;

@@ -59,30 +59,34 @@ const SERVICE_PORT =
   /^(?:22|25|53|389|465|587|636|1433|1521|2181|3306|3389|4222|5432|5672|6379|8086|9042|9092|9200|11211|15672|27017)$/;
 const portOf = (port: string | undefined): string => (port && SERVICE_PORT.test(port) ? `:${port}` : "");
 
-/** Replacements in the order in which they are tried: patterns that contain others come first. */
-const VARYING: [RegExp, string | ((...match: string[]) => string)][] = [
-  [/\x1b\[[0-9;]*m/g, ""],
-  [/\beyJ[\w-]{5,2000}\.[\w-]{5,2000}\.[\w-]{0,2000}/g, "<id>"],
-  [/\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,5}\.[a-z]{2,24}\b/gi, "<email>"],
+type Replacement = string | ((...match: string[]) => string);
+
+/** Replacements in the order in which they are tried: patterns that contain others come first. A text without the third has no match. */
+const VARYING: [RegExp, Replacement, RegExp][] = [
+  [/\x1b\[[0-9;]*m/g, "", /\x1b/],
+  [/\beyJ[\w-]{5,2000}\.[\w-]{5,2000}\.[\w-]{0,2000}/g, "<id>", /eyJ/],
+  [/\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,5}\.[a-z]{2,24}\b/gi, "<email>", /@/],
   [
     /\b([a-z][a-z0-9+]{1,10}):\/\/[^\s/"'`<>)\]?]+([^\s"'`<>)\]]*)/gi,
     (_, scheme, route) => `${scheme}://<host>${plainRoute(route!)}`,
+    /:\/\//,
   ],
-  [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, "<id>"],
-  [/\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|\s?[+-]\d\d:?\d\d)?)?\b/g, "<time>"],
-  [/\b(?:19|20)\d\d[./]\d\d[./]\d\d\b/g, "<time>"],
+  [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, "<id>", /-/],
+  [/\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|\s?[+-]\d\d:?\d\d)?)?\b/g, "<time>", /\d-/],
+  [/\b(?:19|20)\d\d[./]\d\d[./]\d\d\b/g, "<time>", /\d[./]/],
   [
     /\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? (?:\w{3} )?\d{1,2} (?:\w{3} )?\d{4}(?: \d\d:\d\d:\d\d)?(?: (?:GMT|UTC)[+\d]*)?/gi,
     "<time>",
+    /\d{4}/,
   ],
-  [/(?<![\d.])\b\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?\b(?!:)/g, "<time>"],
+  [/(?<![\d.])\b\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?\b(?!:)/g, "<time>", /\d:/],
 ];
 const QUOTED = /"(?:[^"\\\n]|\\.){0,1000}"|'(?:[^'\\\n]|\\.){0,1000}'(?![A-Za-z])|`[^`\n]{0,1000}`|“[^”\n]{0,1000}”/g;
 /** A longer quoted text is data. */
 const MAX_QUOTED = 120;
 const HOST =
-  // A match can only begin at the start of a label: starting within it finds nothing more, and takes long for long labels.
-  /(?:\[[0-9a-f:]{2,40}\]|\blocalhost|\b(?:\d{1,3}\.){3}\d{1,3}|::1|\b(?<!\w-*)[\w-]+(?:\.[\w-]+)*\.(?:local|internal|lan|com|net|org|io|dev|test|example|cluster))(?::(\d{1,5}))?\b/gi;
+  // A match can only begin at the start of the first label: starting later finds nothing more, and takes long for long names.
+  /(?:\[[0-9a-f:]{2,40}\]|\blocalhost|\b(?:\d{1,3}\.){3}\d{1,3}|::1|\b(?<!\w-*\.?)[\w-]+(?:\.[\w-]+)*\.(?:local|internal|lan|com|net|org|io|dev|test|example|cluster))(?::(\d{1,5}))?\b/gi;
 const FILE =
   /(?<![\w<@.+~-])(?:[A-Za-z]:)?(?:\.{0,2}[\\/])?(?:[\w@.+~-]+[\\/]){1,30}([\w@.+~-]*\.\w{1,8})(?::\d+){0,2}/g;
 const FOLDER = /(?<![\w<>/.])(?:[A-Za-z]:\\|\/)(?:[\w@.+~-]+[\\/])+[\w@.+~-]*/g;
@@ -146,7 +150,8 @@ const MAX_READ_LENGTH = 1_000;
 export function normalizeMessage(message: string, reading: Reading = BARE): string {
   const line = message.slice(0, MAX_READ_LENGTH).replace(/\s+/g, " ").trim();
   let text = line.replace(/\bHTTP\/[\d.]+/g, "HTTP");
-  for (const [pattern, replacement] of VARYING) text = text.replace(pattern, replacement as string);
+  for (const [pattern, replacement, needed] of VARYING)
+    if (needed.test(text)) text = text.replace(pattern, replacement as string);
   text = text.replace(QUOTED, (quoted) => (reading.values || quoted.length > MAX_QUOTED ? "<value>" : quoted));
   text = text.replace(HOST, (_, port: string | undefined) => `<host>${portOf(port)}`);
   text = text.replace(FILE, (path, name: string) => (reading.values ? "<path>" : plainPath(path, name)));
@@ -156,6 +161,7 @@ export function normalizeMessage(message: string, reading: Reading = BARE): stri
   const keepsStatus = ABOUT_HTTP.test(line) || (numbers.length > 1 && numbers.every((number) => STATUS.test(number)));
   text = text.replace(TOKEN, (token, at: number) => {
     if (token[0] === "<") return token;
+    if (!/\d/.test(token)) return plainWord(token);
     const before = text.slice(Math.max(0, at - 40), at);
     if (VERSION.test(token) || token.startsWith("0x")) return token;
     if (/^[-+]?\d[\d_,.]*(?:e[+-]?\d+)?%?$/i.test(token))

@@ -12,13 +12,28 @@ const FOLLOWERS: Record<string, string> = Object.fromEntries(
     .map((letters) => [letters[0]!, letters.slice(1)]),
 );
 
+/** 1 at the index of each pair that is not rare: the first letter times 128 and the second one. */
+const USUAL_PAIRS = new Uint8Array(128 * 128);
+for (const [first, seconds] of Object.entries(FOLLOWERS))
+  for (const second of seconds) USUAL_PAIRS[first.charCodeAt(0) * 128 + second.charCodeAt(0)] = 1;
+
 /** Counts rare pairs of neighbouring letters: six random letters have three, one word in a hundred has two. */
 function countRarePairs(letters: string): number {
   const lower = letters.toLowerCase();
   let rare = 0;
-  for (let at = 1; at < lower.length; at++) if (!FOLLOWERS[lower[at - 1]!]?.includes(lower[at]!)) rare++;
+  for (let at = 1, first = lower.charCodeAt(0); at < lower.length; at++) {
+    const second = lower.charCodeAt(at);
+    if (first > 127 || second > 127 || USUAL_PAIRS[first * 128 + second] === 0) rare++;
+    first = second;
+  }
   return rare;
 }
+
+/** Whether a word of small letters is no word. */
+const isRandomWord = (letters: string): boolean => {
+  const rare = letters.length < 5 ? 0 : countRarePairs(letters);
+  return rare >= 2 && rare * 4 >= letters.length;
+};
 
 /** Names whose digits are part of the name, not a count. */
 const NAMED =
@@ -58,8 +73,7 @@ function kindOf(part: string, inCompound: boolean): Kind {
   if (digits === 0) {
     if (/^[A-Z]+$/.test(part)) return part.length >= 16 && countRarePairs(part) * 4 > part.length ? "random" : "word";
     if (/[a-z][A-Z]/.test(part)) return isRandomCase(part) ? "random" : "word";
-    const rare = countRarePairs(part);
-    return part.length >= 5 && rare >= 2 && rare * 4 >= part.length ? "random" : "word";
+    return isRandomWord(part) ? "random" : "word";
   }
   if (part.length < 4) return "word";
   if (/^\d/.test(part) || (/^[0-9a-f]{7,}$/i.test(part) && digits > 1)) return "random";
@@ -89,6 +103,8 @@ function isNanoid(word: string): boolean {
  * belongs to it unless it is a real word.
  */
 export function plainWord(word: string): string {
+  // Most words are of small letters.
+  if (/^[a-z]+$/.test(word)) return isRandomWord(word) ? "<id>" : word;
   if (isNanoid(word)) return "<id>";
   const [, module, styled] = CLASS_HASH.exec(word) ?? [];
   if (module ?? styled) return `${module ?? styled}<id>`;

@@ -6,6 +6,17 @@ export type AgedKind = (typeof AGED_KINDS)[number];
 /** Days that each kind is kept; 0: forever. Attachments and results are deleted with their execution at the latest. */
 export type RetentionSettings = Record<AgedKind, number>;
 
+/** Servers whose settings differ delete what none of them keeps. */
+export function toCommonRetention(settings: readonly RetentionSettings[]): RetentionSettings {
+  const longest = (kind: AgedKind) => {
+    const days = settings.map((one) => one[kind]);
+    return days.includes(0) ? 0 : Math.max(...days);
+  };
+  return { results: longest("results"), attachments: longest("attachments"), executions: longest("executions") };
+}
+
+export type ServerRetention = { host: string; settings: RetentionSettings };
+
 /** `ownDays`: the retention of the project itself, of results; null: it has none. An execution is kept as long as its results. */
 export function toKeptDays(kind: AgedKind, settings: RetentionSettings, ownDays: number | null): number {
   const results = ownDays ?? settings.results;

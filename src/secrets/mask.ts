@@ -1,4 +1,6 @@
-/** Hides secret values in text, in the forms in which tools usually print them. */
+/** Hides secret values in text, in the forms in which tools usually print them, with or without colours inside. */
+
+import { toVisible, type VisibleText } from "./escapes.ts";
 
 /** A shorter value would black out whole logs, and is easily guessed anyway. In characters. */
 const MIN_VALUE_LENGTH = 6;
@@ -180,37 +182,62 @@ function createSearch(pieces: ReadonlySet<string>) {
   };
 }
 
+/** Maximum number of bytes that wait for the next chunk because escape sequences stand in what may be a secret. */
+const MAX_KEPT_BYTES = 4_096;
+
+const SECRET = 1;
+/** Marks an escape sequence inside a secret: it is written, because it colours what follows. */
+const WITHIN_SECRET = 2;
+
 function createStream({ lengthAt, openFrom }: Search, replacement: string) {
   let kept = "";
-  /** Up to this place of the kept text, everything is written or replaced. */
-  let done = 0;
+  /** A mark for each byte of the kept text. */
+  let keptMarks = new Uint8Array(0);
   let isReplaced = false;
 
-  function advance(text: string, end: number): Uint8Array {
-    let written = "";
+  /** Marks the secrets that begin before `end`, in the text as it is and in what is visible of it. */
+  function mark(text: string, end: number, visible: VisibleText | undefined): Uint8Array<ArrayBuffer> {
+    const marks = new Uint8Array(text.length);
+    marks.set(keptMarks);
     for (let at = 0; at < end; at++) {
       const length = lengthAt(text, at);
-      if (length === 0) continue;
-      if (at > done) written += text.slice(done, at);
-      if (at > done || !isReplaced) written += replacement;
-      isReplaced = true;
-      done = Math.max(done, at + length);
+      if (length > 0) marks.fill(SECRET, at, at + length);
     }
-    if (done < end) {
-      written += text.slice(done, end);
-      isReplaced = false;
-      done = end;
+    for (let at = 0; visible && at < visible.text.length; at++) {
+      const length = lengthAt(visible.text, at);
+      if (length === 0) continue;
+      let index = visible.indexOf(at);
+      if (index >= end) break;
+      for (let next = at; next < at + length; next++) {
+        for (const to = visible.indexOf(next); index < to; index++) marks[index] ||= WITHIN_SECRET;
+        marks[index++] = SECRET;
+      }
+    }
+    return marks;
+  }
+
+  function advance(text: string, end: number, visible: VisibleText | undefined): Uint8Array {
+    const marks = mark(text, end, visible);
+    let written = "";
+    for (let at = 0, to = 0; at < end; at = to) {
+      const value = marks[at];
+      while (to < end && marks[to] === value) to++;
+      if (value !== SECRET) written += text.slice(at, to);
+      else if (!isReplaced) written += replacement;
+      isReplaced = value !== 0 && (isReplaced || value === SECRET);
     }
     kept = text.slice(end);
-    done -= end;
+    keptMarks = marks.slice(end);
     return Buffer.from(written, "latin1");
   }
 
   return {
     push(bytes: Uint8Array): Uint8Array {
       const text = kept + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
-      return advance(text, openFrom(text));
+      const visible = toVisible(text);
+      const open = Math.min(openFrom(text), visible ? visible.indexOf(openFrom(visible.text)) : text.length);
+      return advance(text, Math.max(open, text.length - MAX_KEPT_BYTES), visible);
     },
-    end: (): Uint8Array => advance(kept, kept.length),
+    end: (): Uint8Array => advance(kept, kept.length, toVisible(kept)),
   };
 }

@@ -7,8 +7,8 @@ import type { Notification } from "../schema/notifications.ts";
 const unlink = (text: string): string =>
   text.replaceAll("://", ":\u200b//").replace(/\b(?:mailto:|www\.)/gi, "$&\u200b");
 
-/** Removes marks in the label of a link, where Slack has no escape for them. */
-const unmark = (text: string): string => text.replace(/[*_~`]/g, "\u200b$&");
+/** Separates marks and names of emoji in the label of a link, because Slack has no escape for them. */
+const unmark = (text: string): string => text.replace(/[*_~`]/g, "\u200b$&").replace(/:(?=[\w+'-]+:)/g, ":\u200b");
 
 /** Escapes text, because a test named <!channel> would otherwise notify everyone. Truncates first, so that no entity is split. */
 const escape = (text: string, max: number): string => {
@@ -43,7 +43,12 @@ export function toSlackMessage({ tone, title, text, facts, lines, knownBugs = []
       },
       ...knownBugs.map(({ text, url }) => ({
         type: "section",
-        text: { type: "mrkdwn", text: `• <${url}|${escape(unmark(oneLine(text)), 2 * MAX_BUG_LINE_CHARACTERS)}>` },
+        text: {
+          type: "mrkdwn",
+          text: `• <${url}|${escape(unmark(oneLine(text)), 2 * MAX_BUG_LINE_CHARACTERS)}>`,
+          // Otherwise Slack looks for addresses, channels and people in the text.
+          verbatim: true,
+        },
       })),
       ...(context.length > 0 ? [{ type: "context", elements: context }] : []),
       ...(buttons.length > 0 ? [{ type: "actions", elements: buttons }] : []),

@@ -1,6 +1,7 @@
 /** Leases of tasks: queued, offered to runners, running and ended. */
 
 import type { QueuedTask } from "../schema/planned_tasks.ts";
+import type { Shard } from "../schema/fields.ts";
 import type { LeaseState } from "../schema/leases.ts";
 import type { LeaseStatus } from "../schema/run_leases.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
@@ -382,5 +383,19 @@ export const selectCasesToRepeat = async (
 export const selectHadLease = async (sql: Sql, projectId: string, runId: string, runner: string): Promise<boolean> => {
   const rows = await sql`
     select from lease where project_id = ${projectId} and run_id = ${runId} and runner = ${runner} limit 1`;
+  return rows.length > 0;
+};
+
+/** Whether the runner holds a lease of this shard of the task. */
+export const selectHoldsShard = async (
+  sql: Sql,
+  { projectId, executionId, taskSlug }: { projectId: string; executionId: string; taskSlug: string },
+  { shard, runner }: { shard: Shard; runner: string },
+): Promise<boolean> => {
+  const rows = await sql`
+    select from lease l
+    where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug}
+      and greatest(shard, 1) = ${shard.index} and shards = ${shard.of} and runner = ${runner} and ${isHeld(sql, sql`l`)}
+    limit 1`;
   return rows.length > 0;
 };

@@ -80,3 +80,9 @@ export async function* selectAttachedContents(sql: Tx): AsyncGenerator<{ project
     if (!after) return;
   }
 }
+
+export async function selectIsAttached(sql: Tx, { projectId, sha256 }: { projectId: string; sha256: string }) {
+  const rows = await sql`
+    select from attachment where project_id = ${projectId} and sha256 = decode(${sha256}, 'hex') limit 1`;
+  return rows.length === 1;
+}

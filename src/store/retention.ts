@@ -2,7 +2,7 @@
 
 import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
-import type { AgedKind, PlannedDeletion, PlannedDeletionRow } from "../rules/retention.ts";
+import type { AgedKind, PlannedDeletion, PlannedDeletionRow, ServerRetention } from "../rules/retention.ts";
 import { discardDays } from "./past_days.ts";
 import { isOpen } from "./runner_presence.ts";
 
@@ -108,3 +108,30 @@ export const updatePlannedDeletions = (sql: Sql, isConfirmed: boolean, projectId
 
 export const selectIsDeletionDue = async (sql: Sql): Promise<boolean> =>
   (await sql`select from planned_deletion where begins_at <= now() limit 1`).length > 0;
+
+/** A server notes its settings each minute. */
+const PRESENT_SECONDS = 300;
+
+export async function noteServerRetention(
+  sql: Sql,
+  { serverId, host, settings }: ServerRetention & { serverId: string },
+): Promise<void> {
+  const { results, attachments, executions } = settings;
+  await sql`
+    insert into server_retention (server_id, host, results_days, attachments_days, executions_days)
+    values (${serverId}, ${host}, ${results}, ${attachments}, ${executions})
+    on conflict (server_id) do update set seen_at = now()`;
+  await sql`
+    delete from server_retention where server_id in (
+      select server_id from server_retention where seen_at < now() - ${PRESENT_SECONDS}::int * interval '1 second'
+      for update skip locked)`;
+}
+
+export const deleteServerRetention = (sql: Sql, serverId: string) =>
+  sql`delete from server_retention where server_id = ${serverId}`;
+
+/** Returns the settings of the servers that run. */
+export const selectServerRetentions = (sql: Sql) => sql<ServerRetention[]>`
+  select host, json_build_object(
+    'results', results_days, 'attachments', attachments_days, 'executions', executions_days) as settings
+  from server_retention where seen_at >= now() - ${PRESENT_SECONDS}::int * interval '1 second' order by host, server_id`;

@@ -1,6 +1,13 @@
 /** Sentences about deletions by age that have been announced. */
 
-import type { AgedKind, PlannedDeletionRow } from "../rules/retention.ts";
+import {
+  AGED_KINDS,
+  type AgedKind,
+  type PlannedDeletionRow,
+  type RetentionSettings,
+  type ServerRetention,
+  toCommonRetention,
+} from "../rules/retention.ts";
 import { counted, toCount } from "./numbers.ts";
 
 const OBJECTS: Record<AgedKind, (objects: number) => string> = {
@@ -22,3 +29,21 @@ export function toPlanText({ projectName, kind, objects, days, before, beginsAt 
 /** `command` runs Assay. */
 export const toPlanRemedy = (command: string): string =>
   `Correct RETENTION_DAYS and the other settings of retention, or run ${command} admin planned-deletions with --confirm or --keep`;
+
+const VARIABLES: Record<AgedKind, string> = {
+  results: "RETENTION_DAYS",
+  attachments: "ATTACHMENT_RETENTION_DAYS",
+  executions: "EXECUTION_RETENTION_DAYS",
+};
+
+const MAX_NAMED_SERVERS = 10;
+
+/** Returns a sentence without a period for each setting in which the servers of a database differ. */
+export function toRetentionDifferences(servers: readonly ServerRetention[]): string[] {
+  const common: RetentionSettings = toCommonRetention(servers.map(({ settings }) => settings));
+  return AGED_KINDS.filter((kind) => servers.some(({ settings }) => settings[kind] !== common[kind])).map((kind) => {
+    const values = servers.slice(0, MAX_NAMED_SERVERS).map(({ host, settings }) => `${settings[kind]} on ${host}`);
+    const applies = common[kind] === 0 ? "0 (forever)" : String(common[kind]);
+    return `The servers differ in ${VARIABLES[kind]} (${values.join(", ")}): ${applies} applies`;
+  });
+}

@@ -1,5 +1,6 @@
 /** All that is repeated beside the server, and how often. */
 
+import { hostname } from "node:os";
 import { createAbandonedWatch } from "../database/abandoned.ts";
 import type { Config } from "../config.ts";
 import type { AttachmentServices } from "../attachments/store.ts";
@@ -29,8 +30,7 @@ import { watchQuiet } from "./quiet.ts";
 import { reclaimLeases } from "./reclaim.ts";
 import { reseal } from "./reseal.ts";
 import type { RetentionSettings } from "../rules/retention.ts";
-import { selectIsDeletionDue } from "../store/retention.ts";
-import { retain } from "./retain.ts";
+import { createRetention } from "./retain.ts";
 import { sweepAttachments } from "./sweep_attachments.ts";
 import { advanceVerifications, verifyNewTests } from "./verify.ts";
 
@@ -84,13 +84,8 @@ export function startLoops(options: LoopsOptions): Loop {
   every(SECOND_MS, "analyse tables", (goOn) => analyzeOutgrown(database, goOn, log));
   every(SECOND_MS, "count runs", (goOn) => countAll(database, goOn, log));
   every(2 * SECOND_MS, "count impacts", (goOn) => countImpacts(pool, new Date(), goOn));
-  let retainedAt = -Infinity;
-  everyUnlessQuiet(MINUTE_MS, "delete what is too old", async (goOn) => {
-    // A deletion that is confirmed does not wait for the next hour.
-    if (performance.now() - retainedAt < 60 * MINUTE_MS && !(await selectIsDeletionDue(pool))) return;
-    retainedAt = performance.now();
-    await retain(database, options.retention, new Date(), goOn, log, onDeleted);
-  });
+  const retention = createRetention(database, { host: hostname(), settings: options.retention, log, onDeleted });
+  everyUnlessQuiet(MINUTE_MS, "delete what is too old", (goOn) => retention.repeat(new Date(), goOn));
   everyUnlessQuiet(10 * MINUTE_MS, "sweep attachments", (goOn) =>
     sweepAttachments(database, options.attachments, new Date(), goOn),
   );
@@ -101,7 +96,13 @@ export function startLoops(options: LoopsOptions): Loop {
   every(20 * SECOND_MS, "bound deliveries", (goOn) => boundDeliveries(pool, log, goOn));
   every(MINUTE_MS, "end what was cut off", async () => await failCutOff(pool, notSent(new Date(), CUT_OFF)));
   every(10 * MINUTE_MS, "forget old answers", async () => await deleteOldAnswers(pool));
-  return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) };
+  return {
+    async stop() {
+      await Promise.all(loops.map((loop) => loop.stop()));
+      // Other servers forget it anyway after some minutes.
+      await retention.leave().catch(() => {});
+    },
+  };
 }
 
 /** Stop this loop last: until then, queries on connections that fall silent must end, so that other loops can stop. */

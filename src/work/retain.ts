@@ -12,24 +12,60 @@ import {
   ANNOUNCED_MS,
   decideDeletion,
   type RetentionSettings,
+  type ServerRetention,
+  toCommonRetention,
   toKeptDays,
 } from "../rules/retention.ts";
 import {
   type AgedRows,
   deleteAged,
   deletePlan,
+  deleteServerRetention,
+  noteServerRetention,
   planDeletion,
   selectHasAged,
+  selectIsDeletionDue,
   selectPlannedDeletions,
   selectRetentions,
+  selectServerRetentions,
 } from "../store/retention.ts";
-import { toPlanRemedy, toPlanText } from "../wording/retention.ts";
+import { toPlanRemedy, toPlanText, toRetentionDifferences } from "../wording/retention.ts";
 import { always, eachOf, type GoOn, type OnDeleted, standardLog } from "./loop.ts";
 
 const DAY_MS = 86_400_000;
 
 type Servers = Pick<Database, "pool" | "begin">;
 type Project = Awaited<ReturnType<typeof selectRetentions>>[number];
+
+const ROUND_MS = 3_600_000;
+
+/**
+ * Returns the work that a server repeats each minute: it notes the server's settings and applies the common ones, once an hour, when they have
+ * changed, and when a deletion is due. `leave` is for a server that stops.
+ */
+export function createRetention(
+  database: Servers,
+  { host, settings, log, onDeleted }: ServerRetention & { log: Log; onDeleted: OnDeleted },
+) {
+  const { pool } = database;
+  const serverId = crypto.randomUUID();
+  let [roundAt, applied, logged] = [-Infinity, "", ""];
+  return {
+    async repeat(now: Date, goOn: GoOn): Promise<void> {
+      await noteServerRetention(pool, { serverId, host, settings });
+      const servers = await selectServerRetentions(pool);
+      const common = toCommonRetention(servers.map((server) => server.settings));
+      const differences = toRetentionDifferences(servers);
+      if (differences.join() !== logged) for (const difference of differences) log.warn(difference);
+      logged = differences.join();
+      const isSame = JSON.stringify(common) === applied;
+      if (isSame && performance.now() - roundAt < ROUND_MS && !(await selectIsDeletionDue(pool))) return;
+      [roundAt, applied] = [performance.now(), JSON.stringify(common)];
+      await retain(database, common, now, goOn, log, onDeleted);
+    },
+    leave: async () => void (await deleteServerRetention(pool, serverId)),
+  };
+}
 
 /** A project whose data cannot be deleted keeps no other waiting. */
 export async function retain(

@@ -395,6 +395,12 @@ describe("POST …/test-runs/{taskSlug}/batches", () => {
     const { leases } = await sync("r1", { free: 2 });
     const held = leases.map(({ id }: { id: string }) => ({ id }));
     await sync("r1", { free: 0, held });
+    const plan = (index: number, slug = "queued") =>
+      ask(`GET /projects/${project}/executions/${execution}/test-runs/${slug}/plan?shard=${index}/2`, {
+        key: runnerKey,
+      }).then(({ status }) => status);
+    const [first, second] = leases.map((lease: { shard: { index: number } }) => lease.shard.index);
+    expect([await plan(first), await plan(second), await plan(first, "other")]).toEqual([200, 200, 404]);
     const ask1 = (at: number, holder = leases[at].id) =>
       next(execution, `${leases[at].shard.index}/2`, { holder }, ask, { key: runnerKey });
     const mine = (await ask1(0)).body.files;
@@ -407,6 +413,7 @@ describe("POST …/test-runs/{taskSlug}/batches", () => {
     await database.pool`update lease set expires_at = now() - interval '1 second', started_at = now() - interval '2 minutes' where id = ${leases[0].id}`;
     await reclaimLeases(database);
     expect((await ask1(0)).status).toBe(400);
+    expect([await plan(first), await plan(second)]).toEqual([404, 200]);
     const rest: string[] = [];
     for (let files = ["x"]; files.length > 0; rest.push(...files)) files = (await ask1(1)).body.files;
     expect([...others, ...rest].toSorted()).toEqual(FILES);

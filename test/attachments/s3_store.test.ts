@@ -34,10 +34,50 @@ test("content is an object of the bucket, and comes back whole and in parts", as
   expect(readdirSync(join(directory, "incoming"))).toEqual([]);
   const whole = await read(id);
   expect([whole.status, whole.headers.get("content-type")]).toEqual([200, "video/mp4"]);
+  expect(whole.headers.get("content-length")).toBe(String(video.byteLength));
   expect(Buffer.from(await whole.bytes()).equals(video)).toBe(true);
   const part = await read(id, { range: "bytes=100-299" });
   expect([part.status, part.headers.get("content-range")]).toEqual([206, `bytes 100-299/${video.byteLength}`]);
   expect(Buffer.from(await part.bytes()).equals(video.subarray(100, 300))).toBe(true);
+});
+
+/** Replaces the stored object, and its size and digest in the bucket with it, as somebody with access to the bucket can. */
+async function replaceObject(sha256: string, content: Uint8Array): Promise<void> {
+  const { prefix, sessionToken: _, presign: __, ...settings } = s3.settings;
+  await new Bun.S3Client(settings as Bun.S3Options).write(
+    `${prefix}/${project}/${sha256.slice(0, 2)}/${sha256.slice(2, 4)}/${sha256}`,
+    content,
+  );
+}
+
+test.each([
+  ["small", 10_000],
+  ["large", 3_000_000],
+])("%s content that was replaced in the bucket is never served as if it were right", async (name, size) => {
+  const content = crypto.getRandomValues(new Uint8Array(65_536));
+  const file = Buffer.concat([Buffer.from("\0\0\0 ftypisom"), Buffer.alloc(size - 12, content)]);
+  const { body } = await put(`${name}.mp4`, file);
+  const { id, sha256 } = body.attachment;
+  // A small file is refused before the answer begins; a larger one ends without its last chunk.
+  const refusal = name === "small" ? 500 : "broken off";
+  const readWhole = (headers = {}) =>
+    read(id, headers)
+      .then(async (response) => (response.ok ? Buffer.from(await response.bytes()) : response.status))
+      .catch(() => "broken off");
+  expect(file.equals((await readWhole()) as Buffer)).toBe(true);
+  const changed = Buffer.from(file);
+  changed[100]! ^= 1;
+  for (const other of [changed, file.subarray(0, -1), Buffer.concat([file, file.subarray(0, 1)])]) {
+    await replaceObject(sha256, other);
+    expect(await readWhole()).toBe(refusal);
+  }
+  await replaceObject(sha256, file.subarray(0, size - 100));
+  expect(await readWhole({ range: `bytes=${size - 150}-` })).toBe(refusal);
+  await replaceObject(sha256, changed);
+  // A part of a large file is all that is read of it.
+  expect(await readWhole({ range: "bytes=0-9" })).toEqual(name === "small" ? 500 : file.subarray(0, 10));
+  await replaceObject(sha256, file);
+  expect(file.equals((await readWhole()) as Buffer)).toBe(true);
 });
 
 test("with ATTACHMENTS_PRESIGN a client reads from the bucket itself, for some minutes and as a download", async () => {

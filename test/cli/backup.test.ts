@@ -4,6 +4,9 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Database } from "../../src/database/connect.ts";
+import type { ContentKey } from "../../src/attachments/content.ts";
+import { readBackup, type SectionSink } from "../../src/backup/reader.ts";
+import { writeBackup } from "../../src/backup/writer.ts";
 import { selectRelationCount } from "../../src/database/relations.ts";
 import { backUpHalfway } from "../backups.ts";
 import { run, start, type Variables } from "../commands.ts";
@@ -152,5 +155,69 @@ describe("assay restore", () => {
     expect([...(await count(bare.database))]).toEqual([...(await count(database))]);
     const again = await assay(["restore", one], there);
     expect(again).toEqual({ code: 1, output: "", errors: expect.stringContaining("the database is not empty") });
+  });
+  type Change = {
+    table?: (name: string, rows: string) => string;
+    contents?: (contents: { key: ContentKey; bytes: Buffer }[]) => { key: ContentKey; bytes: Buffer }[];
+  };
+
+  /** Writes the backup again, with other contents, so that everything that it says about itself is right. */
+  async function rewrite(file: string, { table = (_, rows) => rows, contents = (all) => all }: Change): Promise<void> {
+    const tables: [name: string, rows: Buffer][] = [];
+    const files: { key: ContentKey; bytes: Buffer }[] = [];
+    const collect = (onEnd: (bytes: Buffer) => void): SectionSink => {
+      const chunks: Uint8Array[] = [];
+      return {
+        write: async (chunk) => void chunks.push(Uint8Array.from(chunk)),
+        end: async () => onEnd(Buffer.concat(chunks)),
+        abort: () => {},
+      };
+    };
+    const { header } = await readBackup(one, {
+      header: () => {},
+      table: (name) => collect((rows) => tables.push([name, rows])),
+      content: (key) => collect((bytes) => files.push({ key, bytes })),
+    });
+    async function* chunk(data: string | Buffer) {
+      yield Buffer.from(data as string);
+    }
+    await writeBackup(file, async (writer) => {
+      await writer.header(header);
+      const changed = contents(files);
+      let rows = 0;
+      for (const [name, old] of tables) rows += await writer.table(name, chunk(table(name, old.toString())));
+      for (const { key, bytes } of changed) await writer.content(key, chunk(bytes));
+      await writer.end({ tables: tables.length, rows, contents: changed.length, lost: 0 });
+    });
+  }
+
+  const foreign = { projectId: "01a00000-0000-7000-8000-000000000000", sha256: Bun.SHA256.hash("x", "hex") as string };
+  test.each<[what: string, change: Change, error: RegExp]>([
+    ["nothing changed", {}, /^$/],
+    [
+      "a line that ends a COPY",
+      { table: (name, rows) => (name === "test_case" ? rows.replace(/\n/, "\n\\.\n") : rows) },
+      /the table "test_case" has \d+ rows in the file, and PostgreSQL accepted 1 of them/,
+    ],
+    [
+      "content of no attachment",
+      { contents: (all) => [...all, { key: foreign, bytes: Buffer.from("x") }] },
+      /it has content with SHA-256 2d711642\w+ that is no attachment of the project 01a00000/,
+    ],
+    [
+      "content of another digest",
+      { contents: ([first, ...rest]) => [{ ...first!, bytes: Buffer.from("x") }, ...rest] },
+      /the file is damaged in its attachments/,
+    ],
+  ])("restores all of a file or nothing of it: %s", async (what, change, error) => {
+    const file = join(place, `${what}.assay`);
+    await rewrite(file, change);
+    const bare = await createBareDatabase();
+    const there = { ...databaseVariables(bare.connection), ...key, DATA_DIR: join(place, what) };
+    const { code, errors } = await assay(["restore", file], there);
+    expect(errors).toMatch(error);
+    const isRestored = errors === "";
+    expect(code).toBe(isRestored ? 0 : 1);
+    expect((await selectRelationCount(bare.database.pool)) > 0).toBe(isRestored);
   });
 });

@@ -117,6 +117,52 @@ describe("a secret of 64 KiB", () => {
   });
 });
 
+describe("a secret that colours split", () => {
+  const secret = "8f14e45f/ceea167a";
+  test.each([
+    ["of grep", "\x1b[01;31m\x1b[K", "\x1b[m\x1b[K"],
+    ["of 24 bits", "\x1b[38;2;255;200;100m", "\x1b[0m"],
+    ["of tput", "\x1b[1m", "\x1b(B\x1b[m"],
+    ["of one character", "\u009b31m", "\u009bm"],
+    ["in a link", "\x1b]8;;https://example.com/\x1b\\", "\x1b]8;;\x07"],
+    ["in JSON", "\\u001b[31m", "\\u001B[39m"],
+    ["of a shell's source", "\\033[31m", "\\e[0m"],
+    ["in XML", "&#27;[31m", "&#x1B;[0m"],
+    ["in XML of pytest", "#x1B[31m", "#x1B[0m"],
+    ["in XML that lost the character", "[31m", "\ufffd[0m"],
+  ])("is hidden %s, wherever the text is cut", (_, on, off) => {
+    const text = `a ${secret.slice(0, 5)}${on}${secret.slice(5, 12)}${off}${secret.slice(12)} b`;
+    const whole = `a ***${on}${off} b`;
+    expect(createMask([secret]).text(text)).toBe(whole);
+    const places = Array.from({ length: encoder.encode(text).length + 1 }, (_, at) => at);
+    for (const at of places) expect(throughStream([secret], text, [at])).toBe(whole);
+    expect(throughStream([secret], text, places)).toBe(whole);
+  });
+
+  test("is hidden with a colour at each character, and inside a sequence", () => {
+    const painted = [...secret].map((char, at) => `\x1b[38;5;${at}m${char}\x1b[0m`).join("");
+    expect(
+      createMask([secret])
+        .text(painted)
+        .replace(/\x1b\[[\d;]*m/g, ""),
+    ).toBe("***");
+    expect(createMask([secret]).text(`\x1b]8;;http://x/${secret}\x07link`)).toBe("\x1b]8;;http://x/***\x07link");
+    const long = "a longer secret of more than thirty-two bytes, in two pieces";
+    expect(createMask([long]).text(long.replace("thirty", "\x1b[1mthirty\x1b[0m"))).toBe("***\x1b[1m\x1b[0m");
+  });
+
+  test("does not hide what only looks like it, and colours alone stay", () => {
+    const text = "\x1b[31m8f14e45f\x1b[0m/ceea167b, [1m], \x1b]0;title without an end\nnext";
+    expect(createMask([secret]).text(text)).toBe(text);
+    const { push, end } = createMask([secret]).stream();
+    expect(decoder.decode(push(encoder.encode("8f14e\x1b[1")))).toBe("");
+    expect(decoder.decode(push(encoder.encode("mx")))).toBe("8f14e\x1b[1mx");
+    // A sequence without an end keeps no unlimited text.
+    expect(push(encoder.encode(`8f14e${"\x1b[1m".repeat(10_000)}`)).length).toBeGreaterThan(35_000);
+    expect(end().length).toBeLessThan(5_000);
+  });
+});
+
 test("white space within a long secret is not hidden elsewhere", () => {
   const secret = `{\n${" ".repeat(100)}"token": "8f14e45fceea167a5a36dedd4bea2543",\n${" ".repeat(100)}"user": "shop" }`;
   const mask = createMask([secret]);

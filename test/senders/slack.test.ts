@@ -33,7 +33,7 @@ describe("notify", () => {
       text: before.text,
       blocks: [
         ...before.blocks.slice(0, 2),
-        { type: "section", text: { type: "mrkdwn", text: `• <${BUG_URL}|${BUG_LINE}>` } },
+        { type: "section", text: { type: "mrkdwn", text: `• <${BUG_URL}|${BUG_LINE}>`, verbatim: true } },
         ...before.blocks.slice(2),
       ],
     });
@@ -53,18 +53,25 @@ describe("notify", () => {
     expect(message).not.toContain('"url":"javascript');
   });
 
-  test("a test's name is shown as it is: no mark is a format, and no address a link", () => {
-    const name = "*a* _b_ ~c~ `d` https://evil.example mailto:x@evil.example www.evil.example";
+  // The rules of docs.slack.dev/messaging/formatting-message-text: "&", "<" and ">" are entities in every text; where the type is mrkdwn, "*", "_",
+  // "~", "`" and ":name:" format, without an escape, and without "verbatim" addresses, channels and people become links.
+  test("these bytes are sent for a name of everything that Slack formats", () => {
+    const name =
+      "<!channel> <@U1> <#C1|c> & *a* _b_ ~c~ `d` :x: @here #general https://x.example mailto:x@x.example www.x.example";
     const message = toSlackMessage({
-      ...{ ...BAD, text: name, lines: [name], facts: [{ name: "Branch", value: name }] },
+      ...{ ...BAD, title: name, text: name, lines: [name], facts: [{ name: "Branch", value: name }] },
       knownBugs: [{ text: name, url: BUG_URL }],
     } as never);
-    const formatted = message.blocks.filter(({ text }: any) => text?.type === "mrkdwn") as any[];
-    expect(formatted).toHaveLength(1);
-    expect(formatted[0].text.text).not.toMatch(/(?<!\u200b)[*_~`]/);
-    const texts = JSON.stringify({ ...message, blocks: message.blocks.slice(0, -1) }).replaceAll(BUG_URL, "");
-    expect(texts).toContain("*a*");
-    expect(texts).not.toMatch(/https?:\/\/|mailto:\w|www\.\w/);
+    const mentions = "&lt;!channel&gt; &lt;@U1&gt; &lt;#C1|c&gt; &amp;";
+    const addresses = "@here #general https:\u200b//x.example mailto:\u200bx@x.example www.\u200bx.example";
+    const plain = `${mentions} *a* _b_ ~c~ \`d\` :x: ${addresses}`;
+    const label = `${mentions} \u200b*a\u200b* \u200b_b\u200b_ \u200b~c\u200b~ \u200b\`d\u200b\` :\u200bx: ${addresses}`;
+    const [header, section, bug, context] = message.blocks as any[];
+    expect([message.mrkdwn, message.text]).toEqual([false, `🔴 ${plain}: ${plain}`]);
+    expect(header.text).toEqual({ type: "plain_text", text: expect.stringContaining(mentions), emoji: true });
+    expect(section.text).toEqual({ type: "plain_text", text: `${plain}\n• ${plain}` });
+    expect(bug.text).toEqual({ type: "mrkdwn", text: `• <${BUG_URL}|${label}>`, verbatim: true });
+    expect(context.elements).toEqual([{ type: "plain_text", text: `Branch: ${plain}` }]);
   });
 
   test("keeps to Slack's limits, without cutting an entity in two", () => {

@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
-import { retain } from "../../src/work/retain.ts";
+import { createRetention, retain } from "../../src/work/retain.ts";
 import { createAsking } from "../asking.ts";
 import { run } from "../commands.ts";
 import { createHarness, databaseVariables } from "../harness.ts";
@@ -115,4 +115,33 @@ test("executions go with their runs and uploads after their own days, but never 
   ).toHaveLength(0);
   expect(lines.map(({ table }) => table)).toContain("execution");
   expect((await ask(`GET /projects/${own.project}/executions`, { key: own.key })).status).toBe(200);
+});
+
+test("servers whose settings differ delete by the longest one, announce nothing that another one keeps, and say that they differ", async () => {
+  await own.upload("pf");
+  const start = (host: string, results: number) =>
+    createRetention(database, { host, settings: { ...settings, results }, log, onDeleted: () => {} });
+  const always = () => true;
+  const [short, long] = [start("a", 30), start("b", 90)];
+  await long.repeat(inDays(40), always);
+  for (let round = 0; round < 3; round++) {
+    await short.repeat(inDays(40), always);
+    await long.repeat(inDays(40), always);
+  }
+  const difference = "The servers differ in RETENTION_DAYS (30 on a, 90 on b): 90 applies";
+  // Each server says it once.
+  expect(messages("warn")).toEqual([difference, difference]);
+  expect(await pool`select from planned_deletion`).toHaveLength(0);
+  expect((await run(["doctor"], { env: databaseVariables(connection) })).output).toContain(difference);
+  await long.leave();
+  await short.repeat(inDays(40), always);
+  expect(messages("warn").slice(2)).toEqual([expect.stringMatching(/the results of 1 test run, older than 30 days/)]);
+  // One that keeps data forever is back before the deletion begins, and one that was killed is forgotten.
+  const forever = start("c", 0);
+  await forever.repeat(inDays(42), always);
+  await short.repeat(inDays(42), always);
+  expect(await countResults()).toBe(1);
+  await pool`update server_retention set seen_at = now() - interval '6 minutes' where host = 'c'`;
+  await short.repeat(inDays(42), always);
+  expect([await countResults(), await pool`select from server_retention`]).toMatchObject([0, { length: 1 }]);
 });

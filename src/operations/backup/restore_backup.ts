@@ -11,13 +11,14 @@ import {
   createPartition,
   loadTables,
   selectRelationCount,
+  selectRowCount,
   selectTables,
   type Table,
   updateSequence,
 } from "../../database/relations.ts";
 import { liftTimeLimits } from "../../database/snapshot.ts";
 import { createSeal } from "../../secrets/seal.ts";
-import type { RevokedCredentials } from "../../store/restored.ts";
+import { type RevokedCredentials, selectIsAttached } from "../../store/restored.ts";
 import { becomeQuiet } from "./quiet.ts";
 
 type RestoreKeys = {
@@ -110,13 +111,13 @@ async function restore(sql: Tx, options: RestoreOptions): Promise<Restored> {
   const known = new Map((await selectTables(sql)).map((table) => [table.name, table]));
   requireAllTables(path, known, tables);
 
-  const putContent = createContentSink(options);
+  const putContent = createContentSink(sql, options);
   const load = () =>
     readBackup(
       path,
       {
         header: () => {},
-        table: async (name) => (known.has(name) ? await createTableSink(sql, tables, name) : IGNORED_TABLE),
+        table: async (name) => (known.has(name) ? await createTableSink(sql, path, { tables, name }) : IGNORED_TABLE),
         content: putContent,
       },
       signal,
@@ -145,23 +146,41 @@ function requireAllTables(path: string, known: ReadonlyMap<string, Table>, table
 
 const IGNORED_TABLE: SectionSink = { write: async () => {}, end: async () => {}, abort: () => {} };
 
-async function createTableSink(sql: Tx, tables: readonly Table[], name: string): Promise<SectionSink> {
-  return await copyIn(
+type NamedTable = { tables: readonly Table[]; name: string };
+
+/** The rows are counted, because a line that ends a COPY makes PostgreSQL ignore those behind it. */
+async function createTableSink(sql: Tx, path: string, { tables, name }: NamedTable): Promise<SectionSink> {
+  const copy = await copyIn(
     sql,
     tables.find((table) => table.name === name)!,
   );
+  return {
+    ...copy,
+    async end({ rows }) {
+      await copy.end();
+      const restored = await selectRowCount(sql, name);
+      if (restored !== rows)
+        throw new BackupError(
+          `Cannot restore "${path}": the table "${name}" has ${rows} rows in the file, and PostgreSQL accepted ${restored} of them`,
+        );
+    },
+  };
 }
 
 /** Content that the store has already is not written again. */
-function createContentSink({ store, spoolDirectory }: RestoreOptions) {
+function createContentSink(sql: Tx, { path, store, spoolDirectory }: RestoreOptions) {
   let failure: unknown;
   const spool = createSpool(spoolDirectory, (error) => (failure = error));
   return async (key: ContentKey): Promise<SectionSink> => {
+    if (!(await selectIsAttached(sql, key)))
+      throw new BackupError(
+        `Cannot restore "${path}": it has content with SHA-256 ${key.sha256} that is no attachment of the project ${key.projectId}`,
+      );
     const isThere = await store.has(key);
     const writer = spool.open(Infinity);
     return {
       write: async (chunk) => (isThere ? undefined : await writer.write(chunk)),
-      async end(isIntact) {
+      async end({ isIntact }) {
         if (isThere || !isIntact) return await writer.discard();
         const { end, ...rest } = await writer.finish();
         if (end !== "spooled" || !("spooled" in rest))

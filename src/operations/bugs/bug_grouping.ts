@@ -98,9 +98,16 @@ function mostOf(members: readonly Marked[], bugOf: (member: Marked) => MatchedBu
   return best && best.count * 2 >= members.length ? best.bug : undefined;
 }
 
+/** Failures are marked when their bugs are looked up, and again when they are grouped. */
+const marks = new WeakMap<TrackedFailure, Marked>();
+
 function mark(failure: TrackedFailure): Marked {
+  const known = marks.get(failure);
+  if (known) return known;
   const read = readFailure(failure);
-  return { failure, message: fingerprint(failure, read), place: caseFingerprint(failure, read) };
+  const marked = { failure, message: fingerprint(failure, read), place: caseFingerprint(failure, read) };
+  marks.set(failure, marked);
+  return marked;
 }
 
 /**

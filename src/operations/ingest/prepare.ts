@@ -30,6 +30,8 @@ export type PreparedReport = {
   /** All cases; the last one may stand for a test runner that failed while all its tests passed (`hasStandIn`). */
   cases: readonly ReportedCase[];
   hasStandIn: boolean;
+  /** The fingerprint of each case that failed by itself and has details, else null. Computing them takes too long for a transaction, which holds locks. */
+  causes: readonly (string | null)[];
   identified: IdentifiedCases;
   /** Counts of further results with the name of another case, such as parameter sets. */
   rows: FoldedCases["rows"];
@@ -131,6 +133,10 @@ export function prepareReport(
     taskSlug,
     cases,
     hasStandIn: standIn !== undefined,
+    causes: cases.map((one) => {
+      const isCause = one.status === "failed" && !one.isThroughChild && tellsMore(one);
+      return isCause ? fingerprint(one).digest : null;
+    }),
     // Hashing the names of a large report costs as much as reading it.
     identified:
       identified.equal.size === 0 && standIn === undefined
@@ -147,7 +153,7 @@ export function prepareReport(
 
 /** Adds the test cases to a prepared report. `numbers` are their numbers, in the order of `cases`. */
 export function toResolved(
-  { report, taskSlug, cases, rows, hasStandIn, keepsAllAttachments, digest }: PreparedReport,
+  { report, taskSlug, cases, causes, rows, hasStandIn, keepsAllAttachments, digest }: PreparedReport,
   numbers: readonly number[],
 ): ResolvedReport {
   const results = cases.map(({ status, flaky, durationMs, isThroughChild = false }, index): Result => ({
@@ -158,7 +164,7 @@ export function toResolved(
   const details = cases.flatMap((result, index): CaseDetail[] => {
     if (!tellsMore(result)) return [];
     const { kind, line, attempts, message, stack, output, properties } = result;
-    const cause = result.status === "failed" && !result.isThroughChild ? fingerprint(result).digest : null;
+    const cause = causes[index]!;
     return [{ testCase: numbers[index]!, kind, line, runs: attempts, message, stack, output, properties, cause }];
   });
   return {

@@ -170,7 +170,7 @@ async function takeBatch(queue: Queue, all: readonly Item[]): Promise<void> {
         const outcomes = await takeItems(sql, begun, queue, items);
         isAtCommit = true;
         return outcomes;
-      }),
+      }, items[0]!.upload.key.teamId),
     );
     for (const item of items) {
       const outcome = outcomes.get(item);
@@ -218,7 +218,7 @@ async function resolveItem({ sql, begin }: UploadServices, projectId: string, it
         begin(async (sql) => {
           if (!(await lockLiveKey(sql, key))) throw new Refusal("revoked");
           return await work(sql);
-        }),
+        }, key.teamId),
     );
   item.numbers ??= await resolveReport(sql, transact, projectId, prepared, parameters);
 }

@@ -41,7 +41,7 @@ export async function actInTeam<T>(
   return await begin(async (sql) => {
     const actor = await requireRole(sql, person, teamId, needed);
     return await work(sql, async (entry) => void (await insertAuditEntry(sql, teamId, actor, entry)), actor);
-  });
+  }, teamId);
 }
 
 /** Records an event of an account in the audit log of all its teams. */

@@ -20,13 +20,14 @@ export const attachmentPages: Page[] = [
       const file = (await selectAttachment(fast, project.id, params.attachmentId)) ?? refuseAbsent();
       const etag = etagOf(file);
       if (request.headers.get("if-none-match") === etag) return new Reply(304, null, null, { ...KEPT, ETag: etag });
+      const onError = (error: unknown) => log.error("Cannot read an attachment", { ...params, error });
       try {
         // The store is another origin, from which pages load nothing.
-        const options = { range: readRangeHeaders(request), mayRedirect: false, headers: KEPT };
+        const options = { range: readRangeHeaders(request), mayRedirect: false, headers: KEPT, onError };
         return await fileReply(attachments, project.id, file, options);
       } catch (error) {
         if (!(error instanceof StoreAwayError)) throw error;
-        log.error("Cannot read an attachment", { ...params, error });
+        onError(error);
         throw new PageError(500, "The store of attachments is not available", "Try again in a moment.");
       }
     },

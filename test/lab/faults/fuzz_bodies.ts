@@ -486,9 +486,13 @@ async function fire({ method, target, headers, isTeam, sent, body }: ReturnType<
       ...(body === undefined ? {} : { body }),
       signal: AbortSignal.timeout(PATIENCE_MS),
     });
-    answered = await response.text();
     statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
-    wrong = wrongWith(method, target, response, answered);
+    // A stream of events has no end.
+    if (response.headers.get("content-type") === "text/event-stream") await response.body?.cancel();
+    else {
+      answered = await response.text();
+      wrong = wrongWith(method, target, response, answered);
+    }
   } catch (error) {
     wrong = `no answer that can be read: ${error}`;
   }

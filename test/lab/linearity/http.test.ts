@@ -125,7 +125,7 @@ testLinearity("http", {
     segmentPatterns: null,
     toRequestTarget: (text) => [toRequestTarget(text), toRequestTarget(`${publicUrl}/${text}`)],
   },
-  "fair_queue.ts": { createFairQueue: null },
+  "fair_queue.ts": { createFairQueue: null, createOwnersQueue: null },
   "upload.ts": {
     isForm: (text) => [isForm(header(text)), isForm(`multipart/${header(text)}`)],
     isPacked: (text) => isPacked(bytes(text)),

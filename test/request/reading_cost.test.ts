@@ -1,0 +1,44 @@
+/** Which reports are read in the thread: those of many parts, whatever their size. */
+
+import { expect, test } from "bun:test";
+import { isCostly } from "../../src/request/reading_cost.ts";
+import { LARGE_BYTES } from "../../src/request/upload_thread.ts";
+
+const filled = (part: (at: number) => string, length = LARGE_BYTES - 1_000) => {
+  let text = "";
+  for (let at = 0; text.length < length; at++) text += part(at);
+  return text;
+};
+const isCostlyText = (...texts: string[]) => isCostly(texts.map((text) => ({ bytes: new TextEncoder().encode(text) })));
+const frames = "    at Object.&lt;anonymous&gt; (/home/ci/work/shop/test/cart.test.ts:12:34)\n".repeat(12);
+
+test.each<[what: string, text: string]>([
+  ["small test cases", filled((at) => `<testcase name="${at}"/>`)],
+  ["small failures", filled((at) => `<testcase name="${at}"><failure/></testcase>`)],
+  ["objects", filled((at) => `{"name":"${at}","status":"passed"},`)],
+  ["lines", filled(() => "ok\n")],
+  ["carriage returns", filled(() => "\r")],
+  ["brackets", filled(() => "<")],
+  ["ampersands", filled(() => "&")],
+  ["escapes", filled(() => '\\"')],
+])("a report of %s is costly below the limit of the size, and a small part of it is not", (_, text) => {
+  expect(isCostlyText(text)).toBe(true);
+  expect(isCostlyText(text.slice(0, text.length / 100), "", text.slice(0, text.length / 100))).toBe(false);
+  // The files of one upload count together.
+  const files = Array.from({ length: 40 }, (_, at) =>
+    text.slice((at * text.length) / 40, ((at + 1) * text.length) / 40),
+  );
+  expect(isCostlyText(...files)).toBe(true);
+});
+
+test("an ordinary report of 300 kB is not costly", () => {
+  const junit = filled(
+    (at) => `  <testcase classname="shop.cart" name="adds article ${at} to an empty cart" time="0.012"></testcase>\n`,
+    150_000,
+  );
+  const failures = filled(
+    (at) => `<testcase name="${at}"><failure message="no">${frames}</failure></testcase>\n`,
+    150_000,
+  );
+  expect(isCostlyText(junit, failures)).toBe(false);
+});
