@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { trainRef } from "../rules/branch.ts";
 import { findBaseCommit, type Git } from "./base_commit.ts";
 import type { BuildContext, EnvironmentVariables } from "./invocation.ts";
-import { COMMIT_FORMAT, commitLines, MAX_COMMITS, readCommitLine } from "../schema/commits.ts";
+import { gitLogOf, keepCommitLines, MAX_COMMITS } from "../schema/commits.ts";
 import { CI_SYSTEM_LIST, type CiField, type CiSystemName } from "../rules/ci_systems.ts";
 
 /** Unknown fields are absent; no field is ever empty. */
@@ -312,20 +312,10 @@ const LISTED_COMMITS = 20;
 function describeCommits({ commit, baseCommit }: Pick<Said, "commit" | "baseCommit">, git: Git): string | undefined {
   if (commit === undefined || !/^[0-9a-f]{7,64}$/i.test(commit)) return undefined;
   const max = baseCommit === undefined ? LISTED_COMMITS : MAX_COMMITS;
-  const log = [
-    "log",
-    "--first-parent",
-    "--no-show-signature",
-    `--max-count=${max}`,
-    `--format=${COMMIT_FORMAT}`,
-    commit,
-  ];
+  const log = gitLogOf(commit, max);
   const described =
     (baseCommit === undefined ? undefined : git(...log, `^${baseCommit}`, "--")) ?? git(...log, "--") ?? "";
-  return commitLines(described)
-    .filter((line) => readCommitLine(line) !== undefined)
-    .map((line) => line.slice(0, MAX_LINE))
-    .join("\n");
+  return keepCommitLines(described, MAX_LINE);
 }
 
 const isAddress = (url: string) => url.length <= 2_000 && /^https?:\/\/[^/?#\s]/i.test(url) && URL.canParse(url);

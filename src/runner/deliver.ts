@@ -77,6 +77,7 @@ export async function deliver(
   const answer = await upload(report, {
     ...(problem === undefined ? {} : { failure: problem }),
     ...(root === undefined ? {} : { repository_root: root }),
+    ...(end.commitLines === "" ? {} : { commits: mask.text(end.commitLines) }),
     ...(config.attachments === "all" ? { attachments: "all" } : {}),
     ...(config.format === undefined ? {} : { format: config.format }),
   });

@@ -21,7 +21,7 @@ import { commandOf } from "./task_command.ts";
 import { type TaskLimits, watchTask } from "./task_limits.ts";
 import { toLogNote } from "./task_log.ts";
 import { type TaskOutcome, toOutcome, toStop } from "./task_outcome.ts";
-import { mismatchOf, readBranchHead, readHead, type SettleCommit } from "./tested_commit.ts";
+import { describeCommit, mismatchOf, readBranchHead, readHead, type SettleCommit } from "./tested_commit.ts";
 
 /** Names the file with the plan of the shard, for `assay split`. */
 const PLAN_VARIABLE = "ASSAY_PLAN";
@@ -215,6 +215,8 @@ async function runAll(
   if (head !== null) lease.execution.commit ??= await options.settleCommit(head);
   const mismatch = mismatchOf(lease.execution, head);
   if (mismatch !== null) return { kind: "infrastructure", message: mismatch };
+  // Tests may leave another commit behind.
+  const commits = head === null ? "" : await describeCommit(config.workingDirectory, options.host["PATH"], head);
   const look = watchReports(config.report, config.workingDirectory);
   const lookForArtifacts = watchReports(config.artifacts, config.workingDirectory);
   const { command, environment, unselectable } = commandOf({ ...options, config }, listPath);
@@ -223,7 +225,7 @@ async function runAll(
   const ending = limits.ending();
   const paths = lookForArtifacts().fresh;
   return toOutcome(tested, {
-    ...{ exitCode, ending, signal: endedBy(), reports: look() },
+    ...{ exitCode, ending, signal: endedBy(), reports: look(), commits },
     artifacts: paths.length > 0 ? { artifacts: { directory: place.directory, paths } } : {},
   });
 }

@@ -18,6 +18,8 @@ export type TaskOutcome =
       paths: string[];
       /** Where the task ran. */
       directory: string;
+      /** The tested commit and those before it, as lines of git. */
+      commitLines: string;
       /** Absent: the command did not end by itself. */
       exitCode?: number;
       /** Why it did not. */
@@ -55,13 +57,15 @@ type EndedTask = {
   /** The signal that has ended the command. */
   signal: string | undefined;
   reports: ReportFiles;
+  /** Lines of git. */
+  commits: string;
   artifacts: { artifacts?: Artifacts };
 };
 
 /** How the task ends when its command has ended. */
 export function toOutcome(
   { lease, config, freeSpace }: TaskOfOutcome,
-  { exitCode, ending, signal, reports: { fresh, stale }, artifacts }: EndedTask,
+  { exitCode, ending, signal, reports: { fresh, stale }, commits, artifacts }: EndedTask,
 ): TaskOutcome {
   const directory = config.workingDirectory;
   if (ending?.isStop) return { ...toStop(ending), ...artifacts };
@@ -74,7 +78,7 @@ export function toOutcome(
     const problem = interruption ?? (absent.length > 0 ? `No report: ${listPaths(absent, directory)}` : undefined);
     // The results up to an interruption count, and what is missing makes the task fail.
     const end = problem === undefined ? { exitCode } : { problem };
-    return { kind: "report", paths: fresh, directory, ...end, ...artifacts };
+    return { kind: "report", paths: fresh, directory, commitLines: commits, ...end, ...artifacts };
   }
   const why =
     stale.length > 0

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { isSameCommit } from "../rules/commit.ts";
+import { gitLogOf, keepCommitLines } from "../schema/commits.ts";
 import { GitFetchError, type GitRun } from "./git_fetch.ts";
 import { keepAsking, type ServerConnection } from "./line.ts";
 import type { RunnerLease, Server } from "./protocol.ts";
@@ -92,6 +93,15 @@ export function mismatchOf(
     `The working directory is at commit ${head.slice(0, 12)}, but the execution tests ${wanted}: check out "$ASSAY_COMMIT" in "before", ` +
     `or set "checkout: none" if the tests are in another repository`
   );
+}
+
+/** Number of commits that a report describes, and of characters of each: they are part of an address. */
+const [DESCRIBED_COMMITS, MAX_LINE] = [10, 300];
+
+/** Describes the tested commit and those before it, as lines of git. */
+export async function describeCommit(directory: string, path: string | undefined, head: string): Promise<string> {
+  const output = await askGitIn(directory, path, [...gitLogOf(head, DESCRIBED_COMMITS), "--"]);
+  return keepCommitLines(output ?? "", MAX_LINE);
 }
 
 function fail(error: Error): never {

@@ -5,8 +5,11 @@ import { described, toStorable } from "./fields.ts";
 
 /** Maximum number of commits that one upload describes. */
 export const MAX_COMMITS = 50;
-/** The format of `git log` that writes them. */
-export const COMMIT_FORMAT = "%H%x09%P%x09%an%x09%cI%x09%s";
+/** The arguments of git that write the lines of a commit and of at most `max - 1` before it. */
+export const gitLogOf = (commit: string, max: number): string[] => [
+  ...["log", "--first-parent", "--no-show-signature", `--max-count=${max}`, "--format=%H%x09%P%x09%an%x09%cI%x09%s"],
+  commit,
+];
 const MAX_AUTHOR = 200;
 const MAX_SUBJECT = 500;
 
@@ -23,7 +26,7 @@ export type DescribedCommit = {
 };
 
 /** Returns the commit that a line describes; undefined if the line has another form. */
-export function readCommitLine(line: string): DescribedCommit | undefined {
+function readCommitLine(line: string): DescribedCommit | undefined {
   const [, hash, parents = "", author, time, subject] = LINE.exec(line) ?? [];
   if (hash === undefined || !Number.isFinite(Date.parse(time!))) return undefined;
   return {
@@ -35,7 +38,14 @@ export function readCommitLine(line: string): DescribedCommit | undefined {
   };
 }
 
-export const commitLines = (text: string): string[] => text.split(/\r?\n/).filter((line) => line.trim() !== "");
+/** Returns the lines of git that describe a commit, each cut to so many characters. */
+export const keepCommitLines = (output: string, maxLength: number): string =>
+  commitLines(output)
+    .filter((line) => readCommitLine(line) !== undefined)
+    .map((line) => line.slice(0, maxLength).toWellFormed())
+    .join("\n");
+
+const commitLines = (text: string): string[] => text.split(/\r?\n/).filter((line) => line.trim() !== "");
 
 const MAX_TEXT = 50_000;
 const EXPECTED =
