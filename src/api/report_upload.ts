@@ -104,16 +104,14 @@ async function ofLease(
   };
   for (const [name, isOther] of Object.entries(others))
     if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease belongs to another one, omit it`);
-  const { format, exit_code, allow_empty, complete, attachments, commit, host, system, image, repository_root } =
-    parameters;
+  // The execution determines the origin, and the time of the run is known.
+  const { commit, branch, base_commit, base_branch, pull_request, build_url, environment, ...given } = parameters;
+  const { tag, completed_at, untrusted, ...rest } = given;
   return {
     testedCommit: commit,
-    // The execution determines the origin, and the time of the run is known.
     parameters: {
-      ...{ format, exit_code, allow_empty, complete, attachments, host, system, image, repository_root },
-      ...{ gate: parameters.gate, gate_missing: parameters.gate_missing, gate_dry_run: parameters.gate_dry_run },
-      ...{ attempts: parameters.attempts, failure: parameters.failure },
-      ...{ lease_id, ...own, execution_id: lease.executionId },
+      ...rest,
+      ...{ lease_id, ...own, execution_key: undefined, execution_id: lease.executionId },
       ...(lease.probe ? { untrusted: true } : {}),
     },
     only: await selectOnly(sql, projectId, lease),

@@ -4,7 +4,8 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createFolder } from "../commands.ts";
-import { junit } from "../harness.ts";
+import { junit, until } from "../harness.ts";
+import { createProbedRepository, startProbeRunner } from "../probing.ts";
 import { createAutomating } from "../automating.ts";
 import { createReceiver } from "../receiver.ts";
 import { createUploads } from "../uploads.ts";
@@ -73,4 +74,16 @@ test("a test that broke between two builds names the commits between them with t
   await settle();
   expect(receiver.requests).toHaveLength(1);
   expect(receiver.requests[0]!.body.data.execution).toMatchObject({ commit: second, commitAuthor: "Ada Lovelace" });
+});
+
+test("a runner describes the commit that it has checked out", async () => {
+  const project = await createProject();
+  const repository = await createProbedRepository([{ test: "exit 0" }, { test: "exit 0" }]);
+  const runner = startProbeRunner({ url: pages.url, project, tasks: { unit: repository.task } });
+  const { id } = await project.post("/executions", { mode: "run", branch: "main", tasks: [{ slug: "unit" }] });
+  await until(async () => (await project.get(`/executions/${id}`)).status === "passed", 30);
+  expect(await runner.stop()).toBe(0);
+  const [, commit] = repository.commits;
+  const words = { commit, commitAuthor: "Ada", commitSubject: "change 1" };
+  expect(await project.get(`/executions/${id}`)).toMatchObject(words);
 });
