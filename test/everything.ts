@@ -22,6 +22,9 @@ type Harness = Awaited<ReturnType<typeof createHarness>>;
 /** What people and programs call things; a hostile one makes something else of it. */
 type Naming = (plain: string) => string;
 
+const AUTHORS = ["Ada Lovelace", "Grace Hopper", "Alan Turing"];
+const SUBJECTS = ["Round prices to five cents", "Show vouchers in the cart", "Update dependencies", "Cache the search"];
+
 const DAY = 86_400_000;
 const xml = (text: string) => Bun.escapeHTML(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, ""));
 
@@ -151,12 +154,20 @@ export async function createEverything(
   await sample.patch("", { name: naming("payments") });
   await sample.post("/onboarding/sample-data");
 
+  // A line has one commit.
+  const inLine = (text: string) => naming(text).replaceAll(/[\t\r\n]/g, " ");
+  const author = (day: number) => inLine(AUTHORS[day % AUTHORS.length]!);
+  const subject = (day: number) => inLine(SUBJECTS[day % SUBJECTS.length]!);
   const now = Date.now();
   const slow = toReport("Search", SEARCH, { "answers in time": SLOW }, naming);
   for (let day = days; day >= 1; day--) {
     const at = new Date(now - day * DAY + 3_600_000).toISOString();
     const commit = Bun.SHA1.hash(`main ${day}`, "hex");
-    const build = { execution_key: String(412 - day), branch: "main", commit, completed_at: at };
+    const parent = Bun.SHA1.hash(`main ${day + 1}`, "hex");
+    const build = {
+      ...{ execution_key: String(412 - day), branch: "main", commit, completed_at: at },
+      commits: [commit, parent, author(day), at.replace(".000", "").replace(/\.\d+/, ""), subject(day)].join("\t"),
+    };
     // Now a little faster, now a little slower.
     const pace = 1 + Math.sin(day * 1.7) / 6;
     const failures: Record<string, Failure> = {};

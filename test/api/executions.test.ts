@@ -25,7 +25,16 @@ describe("POST /projects/:projectId/executions", () => {
     expect(status).toBe(201);
     expect(body).toEqual({
       ...{ id: expect.any(String), key: "build 1", status: "queued", mode: "report", trigger: "api", ...origin },
-      ...{ baseBranch: null, queueRef: null, untrusted: false, probe: null, newTests: [], baselineId: null },
+      ...{
+        commitAuthor: null,
+        commitSubject: null,
+        baseBranch: null,
+        queueRef: null,
+        untrusted: false,
+        probe: null,
+        newTests: [],
+        baselineId: null,
+      },
       ...{ rerunOf: null, repeatedStatus: null, reason: null, verdict: null },
       tasks: ["unit", "e2e"].map((slug) => ({ slug, ...task })),
       ...{ ...counts, flaky: 0, durationMs: 0, machineTimeMs: 0 },
