@@ -20,8 +20,8 @@ import { watchReports } from "./report_files.ts";
 import { commandOf } from "./task_command.ts";
 import { type TaskLimits, watchTask } from "./task_limits.ts";
 import { toLogNote } from "./task_log.ts";
-import { type TaskOutcome, toOutcome, toStop } from "./task_outcome.ts";
-import { describeCommit, mismatchOf, readBranchHead, readHead, type SettleCommit } from "./tested_commit.ts";
+import { type TaskOutcome, toTaskOutcome, toStop } from "./task_outcome.ts";
+import { describeTestedCommit, mismatchOf, readBranchHead, readHead, type SettleCommit } from "./tested_commit.ts";
 
 /** Names the file with the plan of the shard, for `assay split`. */
 const PLAN_VARIABLE = "ASSAY_PLAN";
@@ -216,7 +216,7 @@ async function runAll(
   const mismatch = mismatchOf(lease.execution, head);
   if (mismatch !== null) return { kind: "infrastructure", message: mismatch };
   // Tests may leave another commit behind.
-  const commits = head === null ? "" : await describeCommit(config.workingDirectory, options.host["PATH"], head);
+  const commits = head === null ? "" : await describeTestedCommit(config.workingDirectory, options.host["PATH"], head);
   const look = watchReports(config.report, config.workingDirectory);
   const lookForArtifacts = watchReports(config.artifacts, config.workingDirectory);
   const { command, environment, unselectable } = commandOf({ ...options, config }, listPath);
@@ -224,7 +224,7 @@ async function runAll(
   const exitCode = await run(command, place.directory, stop, environment);
   const ending = limits.ending();
   const paths = lookForArtifacts().fresh;
-  return toOutcome(tested, {
+  return toTaskOutcome(tested, {
     ...{ exitCode, ending, signal: endedBy(), reports: look(), commits },
     artifacts: paths.length > 0 ? { artifacts: { directory: place.directory, paths } } : {},
   });

@@ -4,13 +4,13 @@
 export const RUNNER_STOPPED = "The runner was stopped";
 
 /** Why a task ends; `isStop`: somebody wants it, so what it has reported so far does not count. */
-export type Ending = { message: string; isStop: boolean };
+export type TaskEnding = { message: string; isStop: boolean };
 
 export type TaskLimits = {
   /** Aborted when the task is to end. */
   signal: AbortSignal;
   /** undefined: the task may go on. */
-  ending(): Ending | undefined;
+  ending(): TaskEnding | undefined;
   /** A command has printed something. */
   heard(): void;
   /** Silence counts while a command runs, */
@@ -30,7 +30,7 @@ export function watchTask(
   const timer = setTimeout(() => timeout.abort(), seconds * 1000);
   const silence = watchSilence(silenceSeconds);
   const signal = AbortSignal.any([stop, timeout.signal, silence.signal]);
-  const ending = (): Ending | undefined => {
+  const ending = (): TaskEnding | undefined => {
     if (stop.aborted) return { message: String(stop.reason), isStop: true };
     if (timeout.signal.aborted) return { message: `Timed out after ${seconds} s`, isStop: false };
     if (silence.signal.aborted)

@@ -5,7 +5,7 @@ import type { ListingOutcome } from "./list_range.ts";
 import { type FreeSpace, troubleOf } from "./machine_trouble.ts";
 import type { RunnerLease } from "./protocol.ts";
 import { absentReports, listPaths, type ReportFiles } from "./report_files.ts";
-import { type Ending, RUNNER_STOPPED } from "./task_limits.ts";
+import { type TaskEnding, RUNNER_STOPPED } from "./task_limits.ts";
 
 /** Files that a task has left for the run as a whole, by absolute path. */
 type Artifacts = { directory: string; paths: string[] };
@@ -40,7 +40,7 @@ export type TaskOutcome =
   | { kind: "infrastructure"; message: string; exitCode?: number };
 
 /** A task that the runner's stop has ended says nothing about its tests: another runner gets it. */
-export const toStop = ({ message }: Ending): TaskOutcome => ({
+export const toStop = ({ message }: TaskEnding): TaskOutcome => ({
   kind: message === RUNNER_STOPPED ? "infrastructure" : "failure",
   message,
 });
@@ -53,7 +53,7 @@ type TaskOfOutcome = {
 
 type EndedTask = {
   exitCode: number;
-  ending: Ending | undefined;
+  ending: TaskEnding | undefined;
   /** The signal that has ended the command. */
   signal: string | undefined;
   reports: ReportFiles;
@@ -63,7 +63,7 @@ type EndedTask = {
 };
 
 /** How the task ends when its command has ended. */
-export function toOutcome(
+export function toTaskOutcome(
   { lease, config, freeSpace }: TaskOfOutcome,
   { exitCode, ending, signal, reports: { fresh, stale }, commits, artifacts }: EndedTask,
 ): TaskOutcome {

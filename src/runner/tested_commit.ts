@@ -99,7 +99,7 @@ export function mismatchOf(
 const [DESCRIBED_COMMITS, MAX_LINE] = [10, 300];
 
 /** Describes the tested commit and those before it, as lines of git. */
-export async function describeCommit(directory: string, path: string | undefined, head: string): Promise<string> {
+export async function describeTestedCommit(directory: string, path: string | undefined, head: string): Promise<string> {
   const output = await askGitIn(directory, path, [...gitLogOf(head, DESCRIBED_COMMITS), "--"]);
   return keepCommitLines(output ?? "", MAX_LINE);
 }

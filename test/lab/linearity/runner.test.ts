@@ -126,7 +126,7 @@ testLinearity("runner", {
   "own_key.ts": { askWithOwnKey: null },
   "task.ts": { runTask: null },
   "task_limits.ts": { watchTask: null },
-  "task_outcome.ts": { toOutcome: null, toStop: null },
+  "task_outcome.ts": { toTaskOutcome: null, toStop: null },
   "task_command.ts": { commandOf: null },
   "tested_commit.ts": {
     ...{ createSettleCommit: null, readBranchHead: null, readHead: null },
