@@ -39,7 +39,7 @@ const EVENTS: [kind: string, pattern: RegExp][] = [
 ];
 /** A key that a JSON document of a report begins with, or has near its beginning. */
 const DOCUMENT =
-  /^\[\s*\{|^\{\s*"(?:config|collection|results|run|taskSlug|created)"|"(?:testResults|num\w+Tests|num\w+TestSuites|suites|stats|reportFormat|tests|testNodes|exitcode|examples|elements|uuid|failed)"\s*:/;
+  /^\[\s*\{|^\{\s*"(?:config|collection|results|run|taskSlug|created|root_group|metrics|state|options)"|"(?:testResults|num\w+Tests|num\w+TestSuites|suites|stats|reportFormat|tests|testNodes|exitcode|examples|elements|uuid|failed)"\s*:/;
 const HEAD_LENGTH = 1_000;
 
 /**
