@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { basename, relative } from "node:path";
 import { openAttachRoot } from "../runner/attachment_file.ts";
-import { type AttachmentScope, findNamedAttachments, type NamedAttachment } from "../runner/named_attachments.ts";
+import type { AttachmentScope, NamedAttachment } from "../runner/named_attachments.ts";
 import { sendAttachments, toAttachmentLines } from "../runner/send_attachments.ts";
 import {
   AnswerTooLongError,
@@ -39,7 +39,7 @@ export async function uploadAttachments(address: ServerAddress, upload: Attachme
     const root = openAttachRoot(upload.root);
     const named = [
       ...attach.map((path) => toRunAttachment(path, upload.root, root)),
-      ...(mayNameFiles(upload) ? readNamedAttachments(upload, root) : []),
+      ...(mayNameFiles(upload) ? await readNamedAttachments(upload, root) : []),
     ];
     const sent = await sendAttachments(named, {
       ask: async (request) => {
@@ -67,7 +67,12 @@ export async function uploadAttachments(address: ServerAddress, upload: Attachme
 const mayNameFiles = ({ scope, run }: AttachmentUpload): boolean =>
   scope === "all" || (scope === "failed" && (run.failed > 0 || run.flaky > 0));
 
-function readNamedAttachments({ reports, format, scope }: AttachmentUpload, root: string): NamedAttachment[] {
+/** Loads the readers of reports, which an upload without failures does not need. */
+async function readNamedAttachments(
+  { reports, format, scope }: AttachmentUpload,
+  root: string,
+): Promise<NamedAttachment[]> {
+  const { findNamedAttachments } = await import("../runner/named_attachments.ts");
   const files = reports.map((path) => ({ path, bytes: new Uint8Array(readFileSync(path)) }));
   return findNamedAttachments(files, { format, scope: scope === "all" ? "all" : "failed", root });
 }
