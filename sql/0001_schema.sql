@@ -385,6 +385,7 @@ create table attempt (
   project_id uuid not null, run_id uuid not null, shard smallint not null, number smallint not null,
   digest bytea not null, -- SHA-256 of the upload: a repeated upload changes nothing
   format text not null,
+  tool text, -- the tool that wrote the report, if its own format would keep retries
   partial boolean not null, -- the report is truncated
   exit_code int,
   exit_case int, -- the test case that represents a non-zero exit code without a failed case

@@ -111,6 +111,13 @@ export function toolReaderOf(root: Attributes): ToolReader | undefined {
   return Object.hasOwn(TOOLS, root.name ?? "") ? TOOLS[root.name!] : undefined;
 }
 
+/** The names of tools whose own formats keep retries, which their JUnit XML omits, by the name of the root element. */
+const TOOL_NAMES: Record<string, string> = { "vitest tests": "Vitest", "jest tests": "Jest", "Mocha Tests": "Mocha" };
+
+/** Returns the tool that wrote this root element, if its own format says more; undefined: it does not, or another one wrote it. */
+export const betterToolOf = (root: Attributes): string | undefined =>
+  isPlaywright(root) ? "Playwright" : Object.hasOwn(TOOL_NAMES, root.name ?? "") ? TOOL_NAMES[root.name!] : undefined;
+
 /** Only Playwright's class name is the file that its test suite is called after. */
 const asPlaywright: ToolReader = (test) => (test.classname === test.file ? readPlaywright(test) : undefined);
 

@@ -1,7 +1,7 @@
 /** JUnit XML: no standard, but dialects, of some forty producers. */
 
 import { elementsOf, foreignElement, toFault, type XmlPart } from "./fields.ts";
-import { isPlaywright, toolReaderOf } from "./js_tools.ts";
+import { betterToolOf, isPlaywright, toolReaderOf } from "./js_tools.ts";
 import { type ToolReader, toJunitCase } from "./junit_case.ts";
 import { createTops, suiteEnd, toCompletion, toTestSpan } from "./junit_times.ts";
 import {
@@ -144,6 +144,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
   const attachments = cutter.attachments(ofSuites);
   return {
     format: "junit",
+    tool: betterToolOf(first!.attributes),
     suite: cutter.cutOrNull("suite", suiteName(root) ?? (only && suiteName(only))),
     cases,
     countsOnly: null,

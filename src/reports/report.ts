@@ -94,6 +94,8 @@ export type ReportContext = {
 
 export type Report = {
   format: string;
+  /** The tool that wrote it, if the tool's own format keeps retries and this one does not. */
+  tool?: string | undefined;
   /** The name of the top suite: the default task slug. */
   suite: string | null;
   cases: ReportedCase[];

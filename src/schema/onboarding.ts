@@ -6,6 +6,7 @@ import { count, described, patchOf, time } from "./fields.ts";
 
 export const STEPS = [
   "first_run",
+  "report_format",
   "commit_and_branch",
   "environment",
   "integration",

@@ -11,6 +11,8 @@ type OnboardingRow = {
   dismissed: boolean;
   /** When each step was done; null: not yet. Sample data does not count. */
   doneAt: Record<StepId, string | null>;
+  /** The tool whose JUnit XML the newest run was reported with, although its own format keeps retries; null: none. */
+  tool: string | null;
 };
 
 export async function selectOnboarding(sql: Sql, projectId: string): Promise<OnboardingRow> {
@@ -19,6 +21,7 @@ export async function selectOnboarding(sql: Sql, projectId: string): Promise<Onb
       skipped: StepId[] | null;
       dismissed: boolean | null;
       firstRun: string | null;
+      tool: string | null;
       commit: string | null;
       environment: string | null;
       integration: string | null;
@@ -31,6 +34,12 @@ export async function selectOnboarding(sql: Sql, projectId: string): Promise<Onb
         join execution e on e.project_id = r.project_id and e.id = r.execution_id and not e.sample
           and ${isTrustedBuild(sql, sql`e`)}
         where r.project_id = ${projectId} and r.completed_at is not null order by r.id limit 1) as "firstRun",
+      (select a.tool from (
+          select r.id from test_run r join execution e on e.project_id = r.project_id and e.id = r.execution_id and not e.sample
+            and ${isTrustedBuild(sql, sql`e`)}
+          where r.project_id = ${projectId} and r.completed_at is not null order by r.id desc limit 1) r
+        join attempt a on a.project_id = ${projectId} and a.run_id = r.id
+        order by a.received_at desc limit 1) as tool,
       (select created_at from execution
         where project_id = ${projectId} and commit is not null and branch is not null and not sample
           and ${isTrustedBuild(sql, sql`execution`)}
@@ -47,8 +56,10 @@ export async function selectOnboarding(sql: Sql, projectId: string): Promise<Onb
   return {
     skipped: row!.skipped ?? [],
     dismissed: row!.dismissed ?? false,
+    tool: row!.tool,
     doneAt: {
       first_run: row!.firstRun,
+      report_format: row!.tool === null ? row!.firstRun : null,
       commit_and_branch: row!.commit,
       environment: row!.environment,
       integration: row!.integration,

@@ -259,6 +259,8 @@ export const releaseForCounting = (sql: Tx, projectId: string, executionId: stri
 export type Attempt = {
   digest: string;
   format: string;
+  /** The tool that wrote the report, if its own format would keep retries; null: it is unknown, or would not. */
+  tool: string | null;
   exitCode: number | null;
   exitCase: number | null;
   warnings: string[];
@@ -281,11 +283,11 @@ export const selectUploadsOfRun = (sql: Sql, projectId: string, runId: string, l
 
 /** `rows`: attempts with their `runId`, see `toRows`. */
 export const insertAttempts = (sql: Sql, projectId: Given, rows: Given) => sql`
-  insert into attempt (project_id, run_id, shard, number, digest, format, partial, exit_code, exit_case, passed, failed,
+  insert into attempt (project_id, run_id, shard, number, digest, format, tool, partial, exit_code, exit_case, passed, failed,
     skipped, failed_cases, warnings, duration_ms, started_at, host, system, image, overhead_cases, overheads, received_at)
-  select ${projectId}, "runId", shard, number, decode(digest, 'hex'), format, partial, "exitCode", "exitCase", passed,
+  select ${projectId}, "runId", shard, number, decode(digest, 'hex'), format, tool, partial, "exitCode", "exitCase", passed,
     failed, skipped, "failedCases", warnings, "durationMs", "startedAt", host, system, image, nullif("overheadCases", '{}'), nullif(overheads, '{}'), now()
-  from json_to_recordset(${rows}::text::json) as fresh ("runId" uuid, shard int, number int, digest text, format text,
+  from json_to_recordset(${rows}::text::json) as fresh ("runId" uuid, shard int, number int, digest text, format text, tool text,
     partial boolean, "exitCode" int, "exitCase" int, passed int, failed int, skipped int, "failedCases" int, warnings text[],
     "durationMs" bigint, "startedAt" timestamptz, host text, system text, image text, "overheadCases" int[], overheads int[])`;
 

@@ -20,6 +20,7 @@ describe("steps", () => {
   test("are done by what happens, and tell when", async () => {
     expect(await statuses()).toEqual({
       first_run: "todo",
+      report_format: "todo",
       commit_and_branch: "todo",
       environment: "todo",
       integration: "todo",
@@ -46,7 +47,7 @@ describe("steps", () => {
     const automation = { name: "red", trigger: { event: "execution.failed" }, actions };
     const { body: created } = await ask(`POST /teams/${acme.team}/automations`, { ...team, body: automation });
     expect(await get()).toMatchObject({ completed: true, dismissed: false });
-    expect((await get()).steps.map(({ doneAt }: { doneAt: string }) => doneAt).slice(3, 5)).toEqual([
+    expect((await get()).steps.map(({ doneAt }: { doneAt: string }) => doneAt).slice(4, 6)).toEqual([
       slack.body.createdAt,
       created.createdAt,
     ]);
@@ -54,9 +55,30 @@ describe("steps", () => {
       await ask(`DELETE /teams/${acme.team}/${path}`, team);
   });
 
+  test.each([
+    ["Vitest", `<testsuites name="vitest tests"`, "--reporter=json"],
+    ["Jest", `<testsuites name="jest tests"`, "--json"],
+    ["Mocha", `<testsuites name="Mocha Tests"`, "--reporter json"],
+    [
+      "Playwright",
+      `<testsuites id="" name="" tests="1" failures="0" skipped="0" errors="0" time="1"`,
+      "--reporter=json",
+    ],
+  ])("say once that %s has a format that keeps retries, until it is sent", async (tool, root, option) => {
+    const send = (report: unknown) => own.call("POST", "/test-runs?task_slug=t", report);
+    const step = async () => (await get()).steps[1];
+    await send(`${root}><testsuite name="a"><testcase classname="a" name="b"/></testsuite></testsuites>`);
+    expect(await step()).toMatchObject({ id: "report_format", status: "todo", doneAt: null });
+    expect((await step()).hint).toContain(`JUnit XML of ${tool}`);
+    expect((await step()).hint).toContain(option);
+    const { body } = await send({ taskSlug: "t", passed: 1, failed: 0, skipped: 0 });
+    expect(body.warnings).toEqual([]);
+    expect(await step()).toMatchObject({ status: "done", doneAt: expect.any(String) });
+  });
+
   test("are skipped and taken up again, and the whole is dismissed", async () => {
     const patch = (body: object) => own.call("PATCH", "/onboarding", body);
-    expect((await patch({ skip: ["environment"] })).body.steps[2]).toMatchObject({ status: "skipped", doneAt: null });
+    expect((await patch({ skip: ["environment"] })).body.steps[3]).toMatchObject({ status: "skipped", doneAt: null });
     expect((await patch({ dismissed: true })).body).toMatchObject({ dismissed: true, completed: false });
     expect((await statuses())["environment"]).toBe("skipped");
     expect((await patch({ skip: [] })).body).toMatchObject({ dismissed: true });

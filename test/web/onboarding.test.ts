@@ -78,7 +78,7 @@ describe("/projects/:projectId/onboarding", () => {
     expect(html).toContain(`<a href="/projects/${own.project}/executions/${executionId}">3 passed, 1 failed</a>`);
     expect(stepOf(html, "Upload a first report")).toBe("● done Upload a first report just now");
     expect(stepOf(html, "Send commit")).toMatch(/^● done /);
-    expect(words).toContain("2 of 6 steps done");
+    expect(words).toContain("3 of 7 steps done");
   });
 
   test("a step is skipped and taken up again, the others stay as they are", async () => {

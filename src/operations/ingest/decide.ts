@@ -321,6 +321,7 @@ function toAttempt(
     ...{ shard, number: nextNumber(before, shard), digest, format: report.format },
     partial: report.partial || splitNote?.isPartial === true,
     exitCode: exit_code ?? null,
+    tool: report.tool ?? null,
     ...{ exitCase, passed, failed, skipped, durationMs },
     failedCases:
       report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length + rows.failed,

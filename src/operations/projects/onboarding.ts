@@ -22,9 +22,11 @@ import { insertSampleData } from "./sample_data.ts";
 const TEXTS: Record<StepId, { title: string; hint: string }> = {
   first_run: {
     title: "Upload a first report",
-    hint:
-      "Run the curl command, or add the lines for your CI and replace npm test with your tests. JUnit XML of Vitest, Jest, " +
-      "Playwright, Mocha and Cucumber omits retries: send their own format, which docs/reports.md lists.",
+    hint: "Run the curl command, or add the lines for your CI and replace npm test with your tests.",
+  },
+  report_format: {
+    title: "Send the format that keeps retries",
+    hint: "JUnit XML of Vitest, Jest, Playwright, Mocha and Cucumber omits retries: send their own format, which docs/reports.md lists.",
   },
   commit_and_branch: {
     title: "Send commit and branch",
@@ -48,11 +50,23 @@ const TEXTS: Record<StepId, { title: string; hint: string }> = {
   },
 };
 
+/** The option with which each tool writes its own format. */
+const OPTIONS: Record<string, string> = {
+  Vitest: "--reporter=json --outputFile=report.json",
+  Jest: "--json --outputFile=report.json",
+  Playwright: "--reporter=json",
+  Mocha: "--reporter json",
+};
+
+const toolHint = (tool: string) =>
+  `The last report is the JUnit XML of ${tool}, which omits retries, so flaky tests are found later: write ${OPTIONS[tool]} instead.`;
+
 export async function findOnboarding(sql: Sql, projectId: string, publicUrl: string): Promise<Onboarding> {
-  const { skipped, dismissed, doneAt } = await selectOnboarding(sql, projectId);
+  const { skipped, dismissed, doneAt, tool } = await selectOnboarding(sql, projectId);
   const steps = STEPS.map((id): Onboarding["steps"][number] => {
     const status = doneAt[id] !== null ? "done" : skipped.includes(id) ? "skipped" : "todo";
-    return { id, title: TEXTS[id].title, status, doneAt: doneAt[id], hint: TEXTS[id].hint };
+    const hint = id === "report_format" && tool !== null ? toolHint(tool) : TEXTS[id].hint;
+    return { id, title: TEXTS[id].title, status, doneAt: doneAt[id], hint };
   });
   return {
     completed: steps.every(({ status }) => status !== "todo"),

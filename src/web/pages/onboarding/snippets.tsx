@@ -33,8 +33,7 @@ export function lines({ snippets }: Onboarding, target: SnippetTarget): Html {
       {code(snippets.curl, "Upload with curl")}
       <p class="hint">
         report.xml is the file that your test runner writes. JUnit XML, Playwright, Jest, Vitest, Mocha, Go, TAP, TRX,
-        NUnit and others are detected automatically. The JUnit XML of Vitest, Jest, Playwright, Mocha and Cucumber omits
-        retries: send their own format, such as <code>--reporter=json</code>, to find flaky tests sooner.
+        NUnit and others are detected automatically.
       </p>
       <details class="bare">
         <summary>No report at hand? Send an example</summary>

@@ -12,7 +12,8 @@ export type Step = Onboarding["steps"][number];
 type StepLinks = { base: Path; teamId: string };
 
 /** The hint of each step. The hints of the API are worded for its callers. */
-const HINTS: Record<Step["id"], (links: StepLinks) => Piece> = {
+const HINTS: Record<Step["id"], (links: StepLinks, hint: string) => Piece> = {
+  report_format: (_, hint) => hint,
   first_run: () => (
     <>
       Run the <a href="#line">upload command</a>, or add it to <a href="#ci">your CI</a>.
@@ -54,7 +55,7 @@ const STATUS_WORDS: Record<Step["status"], readonly [mark: string, word: string]
 
 type StepContext = { links: StepLinks; csrf: string; role: string; now: Date };
 
-export function stepRow({ id, title, status, doneAt }: Step, { links, csrf, role, now }: StepContext): Html {
+export function stepRow({ id, title, status, doneAt, hint }: Step, { links, csrf, role, now }: StepContext): Html {
   const [shape, word] = STATUS_WORDS[status];
   const skip = (isSkipped: boolean) => (
     <ActionForm
@@ -75,7 +76,7 @@ export function stepRow({ id, title, status, doneAt }: Step, { links, csrf, role
       <MarkCell status={shape} word={word} />
       <td class="long">
         {status === "todo" ? <b>{title}</b> : title}
-        {status === "todo" ? <span class="small soft">{HINTS[id](links)}</span> : null}
+        {status === "todo" ? <span class="small soft">{HINTS[id](links, hint)}</span> : null}
       </td>
       <td class="number soft">
         {doneAt === null ? status === "skipped" ? "skipped" : null : <Ago at={doneAt} now={now} />}
