@@ -14,7 +14,7 @@ const MAX_AUTHOR = 200;
 const MAX_SUBJECT = 500;
 
 const LINE =
-  /^([0-9a-f]{40}|[0-9a-f]{64})\t([0-9a-f ]*)\t([^\t]*)\t(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d))\t(.*)$/i;
+  /^([0-9a-f]{40}|[0-9a-f]{64})\t([0-9a-f ]*)\t([^\n]*?)\t((?:19[7-9]|2\d\d)\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d))\t([^\n]*)$/i;
 
 /** `parent` is the first one; null: there is none, or the clone does not have it. */
 export type DescribedCommit = {

@@ -92,8 +92,7 @@ function formsOf(text: string): string[] {
     ),
     url,
     url.replaceAll("%20", "+"),
-    ...[/[&<]/g, /[&<>]/g, /[&<>"]/g].map((escaped) => text.replace(escaped, (char) => XML_CODES[char]!)),
-    Bun.escapeHTML(text),
+    ...ENTITIES.map((entities) => text.replace(/[&<>"'`=/\t\n\r]/g, (char) => entities[char] ?? char)),
     ...base64FormsOf(text).flatMap((form) => [form, form.replaceAll("+", "-").replaceAll("/", "_")]),
   ];
 }
@@ -109,7 +108,38 @@ function unicodeFormsOf(text: string, escaped: RegExp): string[] {
   return [write((hex) => hex), write((hex) => hex.toUpperCase())];
 }
 
-const XML_CODES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const TAGS = { "&": "&amp;", "<": "&lt;" };
+const MARKUP = { ...TAGS, ">": "&gt;" };
+const QUOTED = { ...MARKUP, '"': "&quot;" };
+const LINES = { "\t": "&#x9;", "\n": "&#xA;", "\r": "&#xD;" };
+const DECIMAL_LINES = { "\t": "&#9;", "\n": "&#10;", "\r": "&#13;" };
+
+/** How libraries write characters in XML and HTML. */
+const ENTITIES: readonly Record<string, string>[] = [
+  TAGS,
+  MARKUP,
+  QUOTED,
+  // Python, and Bun.escapeHTML.
+  { ...QUOTED, "'": "&#x27;" },
+  // Ruby, .NET, lodash.
+  { ...QUOTED, "'": "&#39;" },
+  // PHP.
+  { ...QUOTED, "'": "&#039;" },
+  // XML in Java and C++.
+  { ...QUOTED, "'": "&apos;" },
+  // Attributes of XML writers, with the ends of lines.
+  { ...TAGS, '"': "&quot;", ...LINES },
+  { ...QUOTED, ...LINES },
+  { ...QUOTED, ...DECIMAL_LINES },
+  { ...QUOTED, "'": "&apos;", ...LINES },
+  { ...QUOTED, "'": "&apos;", ...DECIMAL_LINES },
+  // Go and MarkupSafe.
+  { ...MARKUP, '"': "&#34;", "'": "&#39;" },
+  { ...MARKUP, '"': "&#34;", "'": "&#39;", ...LINES },
+  // Handlebars and mustache.
+  { ...QUOTED, "'": "&#x27;", "`": "&#x60;", "=": "&#x3D;" },
+  { ...QUOTED, "'": "&#39;", "`": "&#x60;", "=": "&#x3D;", "/": "&#x2F;" },
+];
 
 /** Data before the text shifts it by 0, 1 or 2 bytes in base64. Characters shared with neighbouring data are left out. */
 function base64FormsOf(text: string): string[] {

@@ -34,13 +34,29 @@ describe("the commits that an upload describes", () => {
     expect([...rows]).toEqual([{ hash: hashOf("b"), parent: hashOf("a"), author: "Ada", subject: "Round prices" }]);
   });
 
+  test("may have odd characters in subject and author", async () => {
+    const place = await fresh();
+    const commits = line("b", "a", "A\tda \u2028", "Round\u2028 prices \u{1f600}");
+    const { executionId } = await place.upload("p", { commit: hashOf("b"), commits });
+    const words = { commitAuthor: "A\tda \u2028", commitSubject: "Round\u2028 prices \u{1f600}" };
+    expect(await place.get(`/executions/${executionId}`)).toMatchObject(words);
+  });
+
   test("of a fork are ignored, and text of another form is refused", async () => {
     const place = await fresh();
     const fork = { untrusted: "true", commit: hashOf("b"), commits: line("b", "a", "Eve", "Merge me") };
     const { executionId } = await place.upload("p", fork);
     expect(await place.get(`/executions/${executionId}`)).toMatchObject({ commitAuthor: null, commitSubject: null });
     const many = Array.from({ length: 51 }, () => line("b", "a", "Ada", "Again")).join("\n");
-    for (const commits of ["b Ada", line("b", "a", "Ada", "x").replace("2026", "20260"), hashOf("b"), many])
+    const year = (text: string) => line("b", "a", "Ada", "x").replace("2026", text);
+    for (const commits of [
+      "b Ada",
+      year("0000"),
+      year("1969"),
+      line("b", "a", "Ada", "x").replace("2026", "20260"),
+      hashOf("b"),
+      many,
+    ])
       expect(await place.send("", { commits, allow_empty: "true" })).toMatchObject({
         status: 400,
         body: { error: { code: "VALIDATION_ERROR", message: expect.stringContaining('"commits"') } },

@@ -34,8 +34,21 @@ describe("a secret", () => {
     ["in XML", "p&quot;ä&lt;s/s&amp;w'ö rd+"],
     ["in the text of XML", `p"ä&lt;s/s&amp;w'ö rd+`],
     ["in HTML", Bun.escapeHTML(secret)],
+    ["in XML and HTML of Go", "p&#34;ä&lt;s/s&amp;w&#39;ö rd+"],
+    ["in HTML of Ruby", "p&quot;ä&lt;s/s&amp;w&#39;ö rd+"],
+    ["in HTML of PHP", "p&quot;ä&lt;s/s&amp;w&#039;ö rd+"],
+    ["in XML of Java", "p&quot;ä&lt;s/s&amp;w&apos;ö rd+"],
+    ["in HTML of mustache", "p&quot;ä&lt;s&#x2F;s&amp;w&#39;ö rd+"],
   ])("is hidden %s", (_, written) => {
     expect(createMask([secret]).text(`before ${written} after`)).toBe("before *** after");
+  });
+
+  test("of several lines is hidden in an attribute of XML", () => {
+    const lines = `user="a1"\npass='b2&c'`;
+    for (const end of ["&#xA;", "&#10;"]) {
+      const written = `user=&quot;a1&quot;${end}pass=&apos;b2&amp;c&apos;`;
+      expect(createMask([lines]).text(`<x y="${written}"/>`)).toBe(`<x y="***"/>`);
+    }
   });
 
   test("is hidden in base64, whatever stands before it and after it", () => {
