@@ -20,6 +20,9 @@ import { fileClockMs } from "../runner/report_files.ts";
 /** An empty report, for recording a failure without a report. */
 const NOTHING: Reports = [{ name: "no report", bytes: new Uint8Array() }];
 
+/** Maximum number of files that are left out, one request each, because the server cannot read them. */
+const MAX_UNREADABLE = 10;
+
 /** Nothing stands before such a report, so the readers of all formats need not be loaded. */
 const beginsAsXml = (bytes: Uint8Array): boolean => bytes.find((byte) => byte > 0x20) === 0x3c;
 
@@ -86,10 +89,25 @@ async function deliver(
   };
   if (reports.length > 0) {
     // A file that was named and is not there stands for tests that did not run.
-    const isShort = !hasFailed && !mayBeEmpty && found.absent.length > 0;
-    const short = isShort ? `No report: ${found.absent.join("; ")}` : undefined;
-    const end = await sendReports(address, reports, { ...sent, ...failureOf([ended?.problem, short]) }, sending);
-    if (short !== undefined && end.end === "uploaded") await voice.note("The missing report is recorded as a failure");
+    const absent = hasFailed || mayBeEmpty ? [] : [...found.absent];
+    const send = async () => {
+      const short = absent.length > 0 ? `No report: ${absent.join("; ")}` : undefined;
+      return await sendReports(address, reports, { ...sent, ...failureOf([ended?.problem, short]) }, sending);
+    };
+    let end = await send();
+    for (
+      let tries = 0, bad;
+      tries < MAX_UNREADABLE && (bad = unreadableOf(reports, end));
+      tries++, end = await send()
+    ) {
+      // The results of the others count.
+      reports.splice(reports.indexOf(bad), 1);
+      const { problem } = end as Refused;
+      absent.push(problem);
+      found.problems.push(problem);
+      await voice.note(problem);
+    }
+    if (absent.length > 0 && end.end === "uploaded") await voice.note("The missing report is recorded as a failure");
     const isUnknown = exitCode === undefined || (mayBeEmpty && !hasFailed);
     if (end.end !== "refused" || end.status !== 400 || isUnknown) return end;
     found.problems.push(end.problem);
@@ -110,6 +128,14 @@ async function deliver(
   const end = await sendReports(address, NOTHING, { ...sent, ...why }, sending);
   if (end.end === "uploaded") await voice.note("Without a report, this is recorded as a failure");
   return end;
+}
+
+type Refused = Extract<UploadEnd, { problem: string }>;
+
+/** Returns the report that the server could not read, if there are others. */
+function unreadableOf(reports: Reports, end: UploadEnd): Reports[number] | undefined {
+  if (end.end !== "refused" || end.status !== 400 || reports.length < 2) return undefined;
+  return reports.find(({ name }) => end.problem.includes(`Cannot read ${JSON.stringify(name)}:`));
 }
 
 const STRICT_CODES: Record<End["end"], number> = { uploaded: 0, stopped: 0, nothing: 1, refused: 1, away: 3 };

@@ -162,6 +162,25 @@ describe("around a command", () => {
     });
 
     test.each([
+      ["an empty one", "", []],
+      ["one that is no report", "hello\n", []],
+      [
+        "one that is no report, after a command that failed",
+        "hello\n",
+        script("cp -p . . 2>/dev/null; touch *.xml; exit 3"),
+      ],
+    ])("beside %s: the results of the others count, with a failure for it", async (_, text, command) => {
+      const project = await addProject(acme);
+      const folder = createFolder({ "bad.xml": text, "good.xml": junit("pf") });
+      const ended = await upload(project, ["bad.xml", "good.xml", "--task", "unit", ...command], { folder });
+      expect([ended.code, ended.errors]).toEqual([command.length === 0 ? 0 : 3, expect.stringContaining('"bad.xml"')]);
+      const run = await onlyRun(project);
+      expect(run).toMatchObject({ passed: 1, failed: 2, verdict: "failed" });
+      const cases = await createAsking(ask, project).list(`/executions/${run.executionId}/test-runs/unit/cases`);
+      expect(cases.map(({ message }) => message ?? "").join()).toContain('Cannot read "bad.xml"');
+    });
+
+    test.each([
       ["has no test cases", "<testsuite/>", "holds no test case:"],
       ["is broken", "<html/>", 'Cannot read "r.xml"'],
     ])("but one that %s, and claims success: that is no success", async (_, text, why) => {
