@@ -15,7 +15,7 @@ import {
   selectFileTimings,
   selectPlan,
   type StoredPlan,
-  updatePlanFiles,
+  addPlanFiles,
 } from "../store/plans.ts";
 
 const toPlan = ({ runs, files }: StoredPlan, index: number): Plan => ({
@@ -86,8 +86,9 @@ export const plans: Route[] = [
       const prepared = stored ? () => toPlan(stored, shard.index) : await preparePlan(sql, params, shard, files);
       return await conclude(async (sql) => {
         if (caller.scope === "runner") await requireHeldLease(sql, params, { shard, holder }, caller.name!);
-        if (stored?.given === null) await updatePlanFiles(sql, params, shard.of, [...new Set(files)]);
-        return await prepared(sql);
+        const plan = await prepared(sql);
+        await addPlanFiles(sql, params, shard.of, [...new Set(files)]);
+        return plan;
       });
     },
   ),

@@ -85,6 +85,7 @@ async function deliver(
   const sent = {
     ...others,
     ...(hasOwnCode ? { exit_code: exitCode } : {}),
+    ...(parameters["shard"] !== undefined && !hasFailed && !mayBeEmpty ? { allow_empty: "if_no_files" } : {}),
     ...toGateParameters(given.gate, found.problems),
   };
   if (reports.length > 0) {

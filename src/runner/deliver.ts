@@ -78,6 +78,7 @@ export async function deliver(
     ...(problem === undefined ? {} : { failure: problem }),
     ...(root === undefined ? {} : { repository_root: root }),
     ...(end.commitLines === "" ? {} : { commits: mask.text(end.commitLines) }),
+    ...(end.mayHaveNoFiles ? { allow_empty: "if_no_files" } : {}),
     ...(config.attachments === "all" ? { attachments: "all" } : {}),
     ...(config.format === undefined ? {} : { format: config.format }),
   });

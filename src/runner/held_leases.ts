@@ -1,6 +1,6 @@
 /** The leases that a runner holds, the slots that their tasks occupy, and which tasks may start beside them. */
 
-import { isAbsolute } from "node:path";
+import { dirname, isAbsolute } from "node:path";
 import { passwordsOf } from "./checkout.ts";
 import { createFolderLocks, type Occupied } from "./folder_lock.ts";
 import { inSlot, type TaskConfig } from "./config.ts";
@@ -61,8 +61,15 @@ export function createHeldLeases(
     const taken = new Set(all().map(({ slot }) => slot));
     for (let slot = 1; ; slot++) if (!taken.has(slot)) return slot;
   };
-  const foldersOf = (config: TaskConfig): string[] =>
-    config.git ? (outsideOf(config).length > 0 ? [folder] : []) : [folder, config.workingDirectory];
+  const foldersOf = (config: TaskConfig): string[] => {
+    const outside = outsideOf(config);
+    // Runners of other folders may write the same report.
+    const ofReports = reachesOf({ ...config, report: outside }).map(({ path, isOpen }) =>
+      isOpen ? path : dirname(path),
+    );
+    if (config.git) return outside.length > 0 ? [folder, ...ofReports] : [];
+    return [folder, config.workingDirectory, ...ofReports];
+  };
   const isBeside = (own: readonly Reach[]) => !all().some(({ reaches }) => mayShareReport(reaches, own));
   return {
     get: (id) => leases.get(id),

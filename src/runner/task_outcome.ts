@@ -24,6 +24,8 @@ export type TaskOutcome =
       exitCode?: number;
       /** Why it did not. */
       problem?: string;
+      /** As for a failure: the report may be empty if the split gave the shard no files. */
+      mayHaveNoFiles?: true;
       artifacts?: Artifacts;
     }
   | {
@@ -73,11 +75,12 @@ export function toTaskOutcome(
   const ownCode = signal === undefined ? { exitCode } : {};
   if (trouble !== null) return { kind: "infrastructure", message: trouble, ...ownCode };
   const interruption = ending?.message ?? (signal === undefined ? undefined : `The command was ended by ${signal}`);
+  const mayHaveNoFiles = exitCode === 0 && lease.shard ? { mayHaveNoFiles: true as const } : {};
   if (fresh.length > 0) {
     const absent = exitCode === 0 ? absentReports(config.report, directory, fresh) : [];
     const problem = interruption ?? (absent.length > 0 ? `No report: ${listPaths(absent, directory)}` : undefined);
     // The results up to an interruption count, and what is missing makes the task fail.
-    const end = problem === undefined ? { exitCode } : { problem };
+    const end = problem === undefined ? { exitCode, ...mayHaveNoFiles } : { problem };
     return { kind: "report", paths: fresh, directory, commitLines: commits, ...end, ...artifacts };
   }
   const why =
@@ -87,6 +90,5 @@ export function toTaskOutcome(
   if (interruption !== undefined)
     return { kind: "failure", message: ending ? ending.message : `${interruption}, ${why}`, ...artifacts };
   const message = `The command ended with ${exitCode}, ${why}`;
-  const mayHaveNoFiles = exitCode === 0 && lease.shard ? { mayHaveNoFiles: true as const } : {};
   return { kind: "failure", message, exitCode, ...mayHaveNoFiles, ...artifacts };
 }

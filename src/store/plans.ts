@@ -116,15 +116,21 @@ export const insertPlan = (
   from execution where project_id = ${projectId} and id = ${executionId} for key share
   on conflict do nothing`;
 
-/** Adds the files to a plan that was created before any job had named its files. Only the first call has an effect. */
-export const updatePlanFiles = (
+/** The maximum number of files that the jobs of a plan name together. */
+const MAX_GIVEN = 100_000;
+
+/** Adds files that a job has named to those of the plan: a command may split several lists. */
+export const addPlanFiles = (
   sql: Tx,
   { projectId, executionId, taskSlug }: PlanKey,
   shards: number,
   given: readonly string[],
 ) => sql`
-  update shard_plan set given = ${toTextArray(given)}::text[]
-  where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and shards = ${shards} and given is null`;
+  update shard_plan set given = array(
+    select name from unnest(coalesce(given, '{}') || ${toTextArray(given)}::text[]) with ordinality as n (name, place)
+    group by name order by min(place))
+  where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and shards = ${shards}
+    and (given is null or not given @> ${toTextArray(given)}::text[]) and coalesce(cardinality(given), 0) < ${MAX_GIVEN}::int`;
 
 /** Returns the files of the test cases in a run. */
 export const selectFilesOfRun = async (sql: Sql, projectId: string, runId: string): Promise<string[]> => {

@@ -270,6 +270,32 @@ describe("a shard that does not run all files of its plan", () => {
     expect(await send(execution, task, 2, [skipped!])).toMatchObject({ verdict: "passed", passed: 4, attempt: 2 });
   });
 
+  test("has a warning for a file that no report has ever named, if the task has earlier runs", async () => {
+    await upload(
+      "never_named",
+      FILES.map((file) => `${file} x 2`),
+    );
+    const files = [...FILES, ...Array.from({ length: 4 }, (_, at) => `helper${at}.ts`)];
+    const { runs } = await split("never_named", files, (mine) => mine.filter((file) => FILES.includes(file)));
+    expect(runs.map(({ verdict }) => verdict)).toEqual(["passed", "passed"]);
+    const warnings: string[] = runs.flatMap((run) => run.warnings);
+    const named = warnings.flatMap(
+      (text) => /no report has ever named (?:it|them): (.*)$/.exec(text)?.[1]!.split(", ") ?? [],
+    );
+    expect([...new Set(named)].sort()).toEqual(files.slice(FILES.length));
+  });
+
+  test("misses the files of every list that its jobs have split", async () => {
+    const task = "two_lists";
+    const execution = await begin();
+    for (const files of [FILES.slice(0, 1), FILES.slice(1)])
+      await own.post(`/executions/${execution}/test-runs/${task}/plan?shard=1/2`, { files });
+    const shard = hashShard(FILES[3]!, 2);
+    const mine = FILES.filter((file) => hashShard(file, 2) === shard);
+    const { warnings } = await send(execution, task, shard, [...mine.slice(0, -1), "other.ts", ...FILES.slice(0, 1)]);
+    expect(warnings).toContain(`1 file of the split went to this shard and is in no report: ${FILES[3]}`);
+  });
+
   test("is complete without a report if it has no file, which its report has to claim", async () => {
     const names = Array.from({ length: 9 }, (_, at) => `f${at}.ts`);
     const [mine, theirs] = [1, 2].map((shard) => names.find((file) => hashShard(file, 2) === shard)!);

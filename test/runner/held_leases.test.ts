@@ -81,6 +81,21 @@ test("a folder under two names is one folder, within a process and between two",
   expect(other.startable()).toEqual({ slugs: ["real", "link", "tree"], isElsewhere: false });
 });
 
+test("runners of different folders do not write the same report at the same time", () => {
+  const folder = createPlace("folders");
+  afterAll(() => removePlace(folder));
+  for (const name of ["a", "b", "results"]) mkdirSync(join(folder, name));
+  const git = { repository: "/srv/shop" } as TaskConfig["git"];
+  const shared = taskOf(join(folder, "results/r.xml"), { git });
+  const tasks = { shared, tree: taskOf("r.xml", { git }) };
+  const [one, other] = [hold(tasks, 4, join(folder, "a")), hold(tasks, 4, join(folder, "b"))];
+  one.add(leaseOf("a"), shared);
+  expect(other.startable()).toEqual({ slugs: ["tree"], isElsewhere: true });
+  expect(other.add(leaseOf("b"), shared)).toBeUndefined();
+  one.remove("a");
+  expect(other.startable()).toEqual({ slugs: ["shared", "tree"], isElsewhere: false });
+});
+
 test("the log of a task has neither its secret variables nor the password of its repository", () => {
   const git = { repository: "https://bot:pass-4711@git.example/shop.git" } as TaskConfig["git"];
   const held = hold({}, 1);

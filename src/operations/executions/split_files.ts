@@ -54,8 +54,7 @@ export async function readSplit(
   if (isEmpty && own.length === 0)
     return { text: `The split gave shard ${shard.index || 1} of ${shard.of} no files`, isPartial: false };
   if (shard.of === 1) return undefined;
-  const text = await tellSkipped(sql, key, { own, all }, { report, run });
-  return text === undefined ? undefined : { text, isPartial: true };
+  return await tellSkipped(sql, key, { own, all }, { report, run });
 }
 
 /** undefined: no job has named its files. */
@@ -87,15 +86,15 @@ async function findSplit(sql: Tx, key: PlanKey, shard: Shard, hasAllOthers: bool
 }
 
 /**
- * Names the files of a shard that are in no report. Only a split whose job has named its files says which exist. Files without tests, of
- * which no earlier run has results, are not missed once there are earlier runs.
+ * Names the files of a shard that are in no report. Only a split whose job has named its files says which exist. Once there are earlier
+ * runs, a file of which none of them has results is a warning only: it may be without tests.
  */
 async function tellSkipped(
   sql: Tx,
   key: PlanKey,
   { own, all }: SplitFiles,
   { report, run }: Pick<ShardReport, "report" | "run">,
-): Promise<string | undefined> {
+): Promise<SplitNote | undefined> {
   if (own.length === 0) return undefined;
   const stored = run ? await selectFilesOfRun(sql, key.projectId, run.id) : [];
   const fresh = report.cases.flatMap((one) => unitOf(one) ?? []);
@@ -106,9 +105,16 @@ async function tellSkipped(
   if (absent.length === 0) return undefined;
   const { runs, timings } = (await selectFileTimings(sql, key)) ?? { runs: 0, timings: [] };
   const matchKnown = createFileMatch(timings.map(({ file }) => file));
-  const skipped = runs === 0 ? absent : absent.filter((name) => matchKnown(name) !== undefined);
-  if (skipped.length === 0) return undefined;
+  const known = runs === 0 ? absent : absent.filter((name) => matchKnown(name) !== undefined);
+  const isPartial = known.length > 0;
+  const skipped = isPartial ? known : absent;
   const more = skipped.length - MAX_NAMED;
   const names = `${skipped.slice(0, MAX_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-  return `${counted(skipped.length, "file")} of the split went to this shard and ${skipped.length === 1 ? "is" : "are"} in no report: ${names}`;
+  const where = isPartial
+    ? skipped.length === 1
+      ? "is in no report"
+      : "are in no report"
+    : "no report has ever named";
+  const text = `${counted(skipped.length, "file")} of the split went to this shard and ${isPartial ? where : `${where} ${skipped.length === 1 ? "it" : "them"}`}: ${names}`;
+  return { text, isPartial };
 }
