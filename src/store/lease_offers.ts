@@ -110,7 +110,10 @@ export const leaveLeases = (sql: Tx, projectId: string, ids: readonly string[]) 
   update lease set status = 'queued', runner = null, offered_at = null, expires_at = null
   where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])`;
 
-/** Whether there is something for a waiting runner: work, if it wants some, or changes of its leases. */
+/**
+ * Whether there is something for a waiting runner: work, if it wants some, or changes of its leases. Nothing is for a runner that has ended
+ * meanwhile: this request is older than the one that said so.
+ */
 export const selectHasNews = async (
   sql: Sql,
   projectId: string,
@@ -118,7 +121,9 @@ export const selectHasNews = async (
   { wantsWork, held, knownAsWatched }: { wantsWork: boolean; held: readonly string[]; knownAsWatched: boolean },
 ): Promise<boolean> => {
   const [row] = await sql<{ hasNews: boolean }[]>`
-    select ${
+    select not exists (
+      select from runner where project_id = ${projectId} and name = ${asker.runner} and stopped
+    ) and (${
       wantsWork
         ? sql`exists (
             select from lease l
@@ -131,6 +136,6 @@ export const selectHasNews = async (
       where l.id is null or (
         not ${isHeld(sql, sql`l`)} or l.runner <> ${asker.runner} or l.stop_reason is not null and not l.stop_sent
         ${knownAsWatched ? sql`` : sql`or e.watched_until > now()`})
-    ) as "hasNews"`;
+    )) as "hasNews"`;
   return row!.hasNews;
 };

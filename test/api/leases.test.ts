@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { type Asking, createAsking, createRequests } from "../asking.ts";
 import { createHarness, createServer, junit, until } from "../harness.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
+import { selectHasNews } from "../../src/store/lease_offers.ts";
 import { noteServing } from "../../src/store/instance.ts";
 import { expireExecutions } from "../../src/work/expire.ts";
 import { isFull } from "../depth.ts";
@@ -251,6 +252,18 @@ describe("the queue", () => {
     expect(await reason()).toContain("No runner has been online");
     await sync(place, { taskSlugs: ["unit"], free: 0 });
     expect(await reason()).toContain("No runner that is online has");
+  });
+
+  test("a request from before a runner ended finds nothing for it", async () => {
+    const place = await fresh();
+    await start(place, { tasks: ["unit"] });
+    const asker = { runner: "runner 1", labels: [], taskSlugs: ["unit"], probeSlugs: [] };
+    const hasNews = () =>
+      selectHasNews(harness.database.pool, place.project, asker, { wantsWork: true, held: [], knownAsWatched: false });
+    await sync(place, { taskSlugs: ["other"], runner: asker.runner, free: 1 });
+    expect(await hasNews()).toBe(true);
+    await sync(place, { taskSlugs: ["other"], runner: asker.runner, free: 0, stopping: true });
+    expect(await hasNews()).toBe(false);
   });
 
   test("two runners that start with one name have two names and keys, and each asks by its own", async () => {
