@@ -16,6 +16,10 @@ const MAX_SUBJECT = 500;
 const LINE =
   /^([0-9a-f]{40}|[0-9a-f]{64})\t([0-9a-f ]*)\t([^\n]*?)\t((?:19[7-9]|2\d\d)\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d))\t([^\n]*)$/i;
 
+/** Characters that move the cursor of a terminal, or change the direction of the text after them. */
+const CONTROLS = /[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g;
+const toWords = (text: string, max: number): string => toStorable(text.replace(CONTROLS, " ").slice(0, max));
+
 /** `parent` is the first one; null: there is none, or the clone does not have it. */
 export type DescribedCommit = {
   hash: string;
@@ -32,9 +36,9 @@ function readCommitLine(line: string): DescribedCommit | undefined {
   return {
     hash: hash.toLowerCase(),
     parent: parents.toLowerCase().split(" ")[0] || null,
-    author: toStorable(author!.slice(0, MAX_AUTHOR)),
+    author: toWords(author!, MAX_AUTHOR),
     committedAt: new Date(time!).toISOString(),
-    subject: toStorable(subject!.slice(0, MAX_SUBJECT)),
+    subject: toWords(subject!, MAX_SUBJECT),
   };
 }
 

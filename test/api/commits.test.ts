@@ -16,7 +16,7 @@ describe("the commits that an upload describes", () => {
     const { executionId } = await place.upload("pf", { commit: hashOf("b"), commits });
     const { executionId: earlier } = await place.upload("p", { commit: hashOf("a").slice(0, 8) });
     const { executionId: other } = await place.upload("p", { commit: hashOf("c") });
-    const words = { commitAuthor: "Ada", commitSubject: "Round prices\tup" };
+    const words = { commitAuthor: "Ada", commitSubject: "Round prices up" };
     expect(await place.get(`/executions/${executionId}`)).toMatchObject(words);
     expect(await place.list("/executions")).toMatchObject([
       { id: other, commitAuthor: null, commitSubject: null },
@@ -36,9 +36,9 @@ describe("the commits that an upload describes", () => {
 
   test("may have odd characters in subject and author", async () => {
     const place = await fresh();
-    const commits = line("b", "a", "A\tda \u2028", "Round\u2028 prices \u{1f600}");
+    const commits = line("b", "a", "A\tda\x1b[2J", "Round\u2028 prices \u202e\u{1f600}");
     const { executionId } = await place.upload("p", { commit: hashOf("b"), commits });
-    const words = { commitAuthor: "A\tda \u2028", commitSubject: "Round\u2028 prices \u{1f600}" };
+    const words = { commitAuthor: "A da [2J", commitSubject: "Round  prices  \u{1f600}" };
     expect(await place.get(`/executions/${executionId}`)).toMatchObject(words);
   });
 
