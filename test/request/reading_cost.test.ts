@@ -47,6 +47,20 @@ test("an ordinary report of 300 kB is not costly", () => {
   expect(isCostlyText(junit, failures)).toBe(false);
 });
 
+test.each<BufferEncoding>(["utf8", "utf16le"])(
+  "a report of CTest in %s with compressed outputs is costly",
+  (encoding) => {
+    const ctest = (attributes: string) =>
+      `<Site><Testing><Test><Value ${attributes}>eJw=</Value></Test></Testing></Site>`;
+    const orders = (attributes: string) => {
+      const bytes = Buffer.from(ctest(attributes), encoding);
+      return encoding === "utf8" ? [bytes] : [bytes, Buffer.from(bytes).swap16()];
+    };
+    for (const bytes of orders(`encoding="base64" compression="gzip"`)) expect(isCostly([{ bytes }])).toBe(true);
+    for (const bytes of orders(`encoding="base64"`)) expect(isCostly([{ bytes }])).toBe(false);
+  },
+);
+
 const junit = `<testsuite name="s"><testcase name="a"/></testsuite>`;
 const blob = await Bun.file(join(import.meta.dir, "../fixtures/playwright_blob.zip")).bytes();
 
@@ -59,7 +73,7 @@ test.each<[what: string, report: string | Uint8Array<ArrayBuffer>, inThread: boo
   const route = ROUTES.find(({ body }) => body === "upload")!;
   const form = new FormData();
   form.append("file", new File([report], "report"));
-  const bodies: [BodyInit, Record<string, string>?][] = [
+  const bodies: [string | Uint8Array<ArrayBuffer> | FormData, Record<string, string>?][] = [
     [report],
     [form],
     [Bun.gzipSync(report), { "content-encoding": "gzip" }],
