@@ -97,6 +97,7 @@ function serveHouse(): string {
   const lane = createWatchedPool({ open: createAnswers as never });
   const database = {
     pool: lane.sql,
+    poolOf: () => lane.sql,
     fast: lane.sql,
     keys: lane.sql,
     pages: lane.sql,
