@@ -18,6 +18,9 @@ export type ProbesOptions = {
   metricsToken: string | undefined;
 };
 
+/** How long the text of the metrics is kept: whoever may read them could otherwise keep the server busy. */
+const METRICS_MS = 1_000;
+
 /** `route` is the pattern of the path, for metrics; `isLimited`: it counts as a request of its address. */
 type Probe = { route: string; isLimited: boolean; answer: () => Reply | Promise<Reply> };
 
@@ -29,6 +32,12 @@ export function createHealthProbes({ publicUrl, api, isReady, exposition, metric
       "application/json",
     );
   let document: FixedReply | undefined;
+  let metrics: { text: Promise<string>; until: number } | undefined;
+  const readMetrics = () => {
+    const now = performance.now();
+    if (!metrics || metrics.until <= now) metrics = { text: exposition(), until: now + METRICS_MS };
+    return metrics.text;
+  };
 
   /** Returns undefined if the path is not a probe. */
   return function find(request: Request, path: string): Probe | undefined {
@@ -43,7 +52,7 @@ export function createHealthProbes({ publicUrl, api, isReady, exposition, metric
       return async () => ((await isReady()) ? json(200, { status: "ready" }) : json(503, { status: "not ready" }));
     if (path === "/metrics")
       return async () =>
-        mayReadMetrics(authorization) ? new Reply(200, await exposition(), EXPOSITION_TYPE) : metricsUnauthorized();
+        mayReadMetrics(authorization) ? new Reply(200, await readMetrics(), EXPOSITION_TYPE) : metricsUnauthorized();
     if (path === "/openapi.json") return () => (document ??= writeDocument());
     return undefined;
   }
