@@ -18,7 +18,7 @@ export type ProbesOptions = {
   metricsToken: string | undefined;
 };
 
-/** How long the text of the metrics is kept: whoever may read them could otherwise keep the server busy. */
+/** How long the answer with the metrics is kept: whoever may read them could otherwise keep the server busy. */
 const METRICS_MS = 1_000;
 
 /** `route` is the pattern of the path, for metrics; `isLimited`: it counts as a request of its address. */
@@ -32,11 +32,12 @@ export function createHealthProbes({ publicUrl, api, isReady, exposition, metric
       "application/json",
     );
   let document: FixedReply | undefined;
-  let metrics: { text: Promise<string>; until: number } | undefined;
+  const writeMetrics = async () => new FixedReply(await exposition(), EXPOSITION_TYPE, { "Cache-Control": "no-store" });
+  let metrics: { reply: Promise<FixedReply>; until: number } | undefined;
   const readMetrics = () => {
     const now = performance.now();
-    if (!metrics || metrics.until <= now) metrics = { text: exposition(), until: now + METRICS_MS };
-    return metrics.text;
+    if (!metrics || metrics.until <= now) metrics = { reply: writeMetrics(), until: now + METRICS_MS };
+    return metrics.reply;
   };
 
   /** Returns undefined if the path is not a probe. */
@@ -50,9 +51,7 @@ export function createHealthProbes({ publicUrl, api, isReady, exposition, metric
     if (path === "/healthz") return () => json(200, { status: "ok", version: packageJson.version });
     if (path === "/readyz")
       return async () => ((await isReady()) ? json(200, { status: "ready" }) : json(503, { status: "not ready" }));
-    if (path === "/metrics")
-      return async () =>
-        mayReadMetrics(authorization) ? new Reply(200, await readMetrics(), EXPOSITION_TYPE) : metricsUnauthorized();
+    if (path === "/metrics") return () => (mayReadMetrics(authorization) ? readMetrics() : metricsUnauthorized());
     if (path === "/openapi.json") return () => (document ??= writeDocument());
     return undefined;
   }
