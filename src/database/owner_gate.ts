@@ -1,7 +1,4 @@
-/**
- * Bounds how many transactions or statements of one owner run at once: those that wait for a lock or take long would otherwise take all
- * connections from others.
- */
+/** Bounds how many transactions or statements of one owner run at once: slow ones would otherwise take all connections from others. */
 
 import type { Sql } from "postgres";
 import { DeadlineError } from "../http/deadline.ts";
