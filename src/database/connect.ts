@@ -3,7 +3,7 @@
 import postgres from "postgres";
 import { readDatabaseUrl } from "./database_url.ts";
 import { createWatchedPool, createTransactions, RolledBack } from "./watched_pool.ts";
-import { createOwnerGate } from "./owner_gate.ts";
+import { createOwnedPool, createOwnerGate } from "./owner_gate.ts";
 import { createSilenceWatch, sessionsOf, type SilenceOptions } from "./silence.ts";
 
 export type Sql = postgres.Sql;
@@ -15,6 +15,8 @@ export type Tx = Sql & { readonly [inTransaction]: true };
 export type Database = {
   /** Ordinary pool for single statements that may take their time. */
   pool: Sql;
+  /** The same for one owner, such as a team, whose statements leave a quarter of the connections to others. None is sent once `isOver`. */
+  poolOf(owner: string, isOver: () => boolean): Sql;
   /**
    * Runs one transaction, on a pool of its own. Those of one `owner`, such as a team, leave a quarter of the connections to others, and
    * must not be nested.
@@ -251,7 +253,8 @@ export function connect(
     sessions: () => [...pools].flatMap(sessionsOf),
     open: () => open({ max: 1 }, { statement_timeout: "3s" }),
   });
-  const within = createOwnerGate(poolSize - Math.floor(poolSize / 4));
+  const share = poolSize - Math.floor(poolSize / 4);
+  const [within, withinPool] = [createOwnerGate(share), createOwnerGate(share)];
   let committedAt = -Infinity;
   const noteCommit = <T>(value: T): T => {
     committedAt = performance.now();
@@ -259,6 +262,7 @@ export function connect(
   };
   return {
     pool: pool.sql,
+    poolOf: (owner, isOver) => createOwnedPool(pool.sql, withinPool, owner, isOver),
     begin: (work, owner) => within(owner, () => transactions.begin((sql) => work(sql as Tx))).then(noteCommit),
     beginAhead: (work, owner) =>
       within(owner, () => transactions.beginAhead((sql, begun) => work(sql as Tx, begun))).then(noteCommit),

@@ -1,4 +1,7 @@
-/** Bounds how many transactions of one owner run at once: those that wait for a lock would otherwise take all connections from others. */
+/** Bounds how many transactions or statements of one owner run at once: slow ones would otherwise take all connections from others. */
+
+import type { Sql } from "postgres";
+import { DeadlineError } from "../http/deadline.ts";
 
 type Owner = { running: number; waiting: (() => void)[] };
 
@@ -19,4 +22,38 @@ export function createOwnerGate(max: number) {
       else if (--mine.running === 0) owners.delete(owner);
     }
   };
+}
+
+/** A statement of the driver, which calls `handler` to send it when it is awaited. A part of another statement is never awaited. */
+type Statement = Promise<unknown> & { handler: (statement: Statement) => void; reject: (error: unknown) => void };
+
+const isStatement = (made: unknown): made is Statement => typeof (made as Statement).handler === "function";
+
+/**
+ * Returns `pool` as its `owner` uses it. Each statement waits for its turn before it is in the queue of the pool, and is not sent if
+ * nobody waits for its rows by then.
+ */
+export function createOwnedPool(
+  pool: Sql,
+  within: ReturnType<typeof createOwnerGate>,
+  owner: string,
+  isOver: () => boolean,
+): Sql {
+  async function send(statement: Statement): Promise<void> {
+    if (isOver()) return statement.reject(new DeadlineError("Nobody waits for the statement any more"));
+    // The pool may have been replaced meanwhile, and the handlers of its connections with it.
+    (pool`` as unknown as Statement).handler(statement);
+    await statement.catch(() => {});
+  }
+  const gated = <T>(made: T): T => {
+    if (isStatement(made)) made.handler = (statement) => void within(owner, () => send(statement));
+    return made;
+  };
+  return new Proxy(pool, {
+    apply: (_, __, parameters) => gated(Reflect.apply(pool, undefined, parameters)),
+    get: (_, name) =>
+      name === "unsafe"
+        ? (...given: Parameters<Sql["unsafe"]>) => gated(pool.unsafe(...given))
+        : Reflect.get(pool, name),
+  });
 }

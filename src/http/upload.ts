@@ -19,9 +19,13 @@ const baseName = (name: string) => name.split(/[/\\]/).pop()!.slice(0, 200);
 
 export const isForm = (contentType: string): boolean => /^multipart\//i.test(contentType);
 
-/** Whether the first bytes are of gzip or zstd, which may expand considerably. */
-export const isPacked = (bytes: Uint8Array): boolean =>
-  (bytes[0] === 0x1f && bytes[1] === 0x8b) || (bytes[0] === 0x28 && bytes[1] === 0xb5);
+const PACKED = ["\x1f\x8b", "\x28\xb5", "PK\x03\x04"];
+
+/** Whether the first bytes are of gzip, zstd or a zip archive, which may expand considerably. */
+export const isPacked = (bytes: Uint8Array): boolean => {
+  const head = String.fromCharCode(...bytes.subarray(0, 4));
+  return PACKED.some((magic) => head.startsWith(magic));
+};
 
 type FormFields = {
   /** The field of attachments. */

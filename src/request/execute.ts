@@ -79,7 +79,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
     const { route, request, progress, once } = running;
     const { caller, params, query, body, budget, wantsText, lastEventId = null } = request;
     return {
-      sql: database.pool,
+      sql: database.poolOf(caller.teamId, () => progress.expired),
       fast: database.fast,
       services,
       publicUrl,

@@ -18,7 +18,7 @@ import {
 } from "./incoming_request.ts";
 import type { RecordRequest } from "./request_log.ts";
 
-export type PagesOptions = Omit<SiteOptions, "api" | "sql" | "fast" | "begin" | "admitStranger"> &
+export type PagesOptions = Omit<SiteOptions, "api" | "poolOf" | "fast" | "begin" | "admitStranger"> &
   Omit<ProbesOptions, "api" | "exposition"> & { database: Database };
 
 type PageRecords = {
@@ -31,13 +31,13 @@ type PageRecords = {
 
 export function createPageRequests(options: PagesOptions, records: PageRecords) {
   const { readAddress, recordRequest, exposition, strangers } = records;
-  const { pool: sql, pages: fast, begin } = options.database;
+  const { poolOf, pages: fast, begin } = options.database;
   const findProbe = createHealthProbes({ ...options, api: API, exposition });
   const admitStranger = (address: string) => {
     const admission = strangers.admit(address);
     if (!admission.admitted) throw toRateLimited(admission);
   };
-  const findPage = createSite({ ...options, sql, fast, begin, api: API, admitStranger });
+  const findPage = createSite({ ...options, poolOf, fast, begin, api: API, admitStranger });
 
   /** Never throws. */
   return async function respond(incoming: IncomingRequest): Promise<Response> {

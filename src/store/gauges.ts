@@ -85,24 +85,20 @@ export async function selectGauges(sql: Sql): Promise<Gauges> {
   return row!;
 }
 
-const CACHE_MS = 1_000;
 const READ_TIMEOUT_MS = 2_000;
 
-/** Caches gauges for a second. Concurrent readers share one query; undefined if the database does not answer in time. */
+/** Concurrent readers share one query; undefined if the database does not answer in time. */
 export function createGauges({ pool }: Pick<Database, "pool">) {
-  let last: { at: number; gauges: GaugesHere | undefined } | undefined;
   let looking: Promise<GaugesHere | undefined> | undefined;
 
   async function look(): Promise<GaugesHere | undefined> {
     const read = async () => ({ ...(await selectGauges(pool)), clockSkew: (await selectClockSkewMs(pool)) / 1_000 });
     const gauges = await read().catch(() => undefined);
-    last = { at: performance.now(), gauges };
     looking = undefined;
     return gauges;
   }
 
   return async (): Promise<GaugesHere | undefined> => {
-    if (last && performance.now() - last.at < CACHE_MS) return last.gauges;
     looking ??= look();
     return await Promise.race([looking, Bun.sleep(READ_TIMEOUT_MS).then(() => undefined)]);
   };

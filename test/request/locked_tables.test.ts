@@ -1,4 +1,4 @@
-/** A table that is locked delays what reads it, and neither the look-ups of keys nor the API beside it. */
+/** A table that is locked delays what reads it, and neither the look-ups of keys nor the API beside it, nor another team. */
 
 import { expect, test } from "bun:test";
 import { createAsking } from "../asking.ts";
@@ -42,10 +42,38 @@ test("keys are looked up while another table is locked and a short read of the A
   const reading = () =>
     ask(`GET /projects/${acme.project}/bug-reports/${crypto.randomUUID()}/occurrences`, { key: acme.key });
   const revoked = rival.key;
-  await regenerate(rival);
+  rival.key = await regenerate(rival);
   await whileLocked("bug_report", reading, async () => {
     expect((await ask(`GET /projects/${rival.project}`, { key: revoked })).status).toBe(401);
     // Known by now, and asked again whether it is live.
     expect((await ask(`GET /projects/${acme.project}/executions`, { key: acme.key })).status).toBe(200);
   });
 });
+
+/** More than the pool has connections. */
+const READS = 8;
+
+for (const [what, read] of [
+  ["requests", () => ask(`GET /teams/${acme.team}/environments`, { key: acme.teamKey })],
+  [
+    "pages",
+    async () => {
+      const { token } = await createPerson(database, { team: acme.team, role: "owner" });
+      return await fetch(`${url}/teams/${acme.team}/environments`, { headers: { cookie: `assay_session=${token}` } });
+    },
+  ],
+] as const)
+  test(`other teams are answered while many ${what} of one team wait for a table`, async () => {
+    const answers: Promise<{ status: number }>[] = [];
+    const { token } = await createPerson(database, { team: rival.team, role: "owner" });
+    const reading = () => Promise.all(Array.from({ length: READS }, () => (answers.push(read()), answers.at(-1)!)));
+    await whileLocked("environment", reading, async () => {
+      const waiters = () =>
+        database.pool`select from pg_locks where relation = 'environment'::regclass and not granted`;
+      await until(async () => (await waiters()).length === 3);
+      const page = await fetch(`${url}/projects/${rival.project}`, { headers: { cookie: `assay_session=${token}` } });
+      const { status } = await ask(`GET /projects/${rival.project}/executions`, { key: rival.key });
+      expect([page.status, status]).toEqual([200, 200]);
+    });
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(READS).fill(200));
+  });

@@ -1,8 +1,12 @@
-/** Which reports are read in the thread: those of many parts, whatever their size. */
+/** Which reports are read in the thread, whatever their size: those of many parts, and those that may expand. */
 
 import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { readSmallUpload, receiveUpload } from "../../src/request/input.ts";
 import { isCostly } from "../../src/request/reading_cost.ts";
+import { noFacts } from "../../src/request/upload_log.ts";
 import { LARGE_BYTES } from "../../src/request/upload_thread.ts";
+import { ROUTES } from "../../src/server/app.ts";
 
 const filled = (part: (at: number) => string, length = LARGE_BYTES - 1_000) => {
   let text = "";
@@ -41,4 +45,46 @@ test("an ordinary report of 300 kB is not costly", () => {
     150_000,
   );
   expect(isCostlyText(junit, failures)).toBe(false);
+});
+
+test.each<BufferEncoding>(["utf8", "utf16le"])(
+  "a report of CTest in %s with compressed outputs is costly",
+  (encoding) => {
+    const ctest = (attributes: string) =>
+      `<Site><Testing><Test><Value ${attributes}>eJw=</Value></Test></Testing></Site>`;
+    const orders = (attributes: string) => {
+      const bytes = Buffer.from(ctest(attributes), encoding);
+      return encoding === "utf8" ? [bytes] : [bytes, Buffer.from(bytes).swap16()];
+    };
+    for (const bytes of orders(`encoding="base64" compression="gzip"`)) expect(isCostly([{ bytes }])).toBe(true);
+    for (const bytes of orders(`encoding="base64"`)) expect(isCostly([{ bytes }])).toBe(false);
+  },
+);
+
+const junit = `<testsuite name="s"><testcase name="a"/></testsuite>`;
+const blob = await Bun.file(join(import.meta.dir, "../fixtures/playwright_blob.zip")).bytes();
+
+test.each<[what: string, report: string | Uint8Array<ArrayBuffer>, inThread: boolean]>([
+  ["plain", junit, false],
+  ["packed with gzip", Bun.gzipSync(junit), true],
+  ["packed with zstd", new Uint8Array(Bun.zstdCompressSync(junit)), true],
+  ["in a zip archive", blob, true],
+])("a small report that is %s, as a body, in a form, and behind an encoding", async (_, report, inThread) => {
+  const route = ROUTES.find(({ body }) => body === "upload")!;
+  const form = new FormData();
+  form.append("file", new File([report], "report"));
+  const bodies: [string | Uint8Array<ArrayBuffer> | FormData, Record<string, string>?][] = [
+    [report],
+    [form],
+    [Bun.gzipSync(report), { "content-encoding": "gzip" }],
+  ];
+  for (const [body, headers = {}] of bodies) {
+    const search = "task_slug=unit";
+    const request = new Request(`http://assay.example/?${search}`, { method: "POST", body, headers });
+    const sent = await receiveUpload(request, route, search, {
+      ...{ maxBytes: LARGE_BYTES, grow: () => undefined, facts: noFacts(), filter: undefined },
+      attachments: { files: [], warnings: [] } as never,
+    });
+    expect((await readSmallUpload(sent, route, LARGE_BYTES)) === undefined).toBe(inThread);
+  }
 });

@@ -217,8 +217,8 @@ async function whenLetIn<T>(ask: () => PromiseLike<T>): Promise<T> {
 }
 
 async function isShared(holder: postgres.Sql): Promise<boolean> {
-  // A connection that was closed just now is seen for some milliseconds more.
-  const deadline = Date.now() + 500;
+  // A connection that was closed just now is seen for some milliseconds more, and for a second if its statement still ran.
+  const deadline = Date.now() + 1_500;
   for (;;) {
     const others = await whenLetIn(
       () => holder`select from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,

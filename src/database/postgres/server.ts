@@ -220,6 +220,8 @@ const settings = (socket: string, { fsync }: RunOptions) =>
     unix_socket_directories: socket,
     unix_socket_permissions: "0700",
     max_connections: MAX_CONNECTIONS,
+    // A statement whose client was killed would run to its end, and take a connection and the processor for as long.
+    client_connection_check_interval: "1s",
     shared_buffers: "128MB",
     work_mem: "8MB",
     maintenance_work_mem: "64MB",

@@ -18,6 +18,9 @@ export type ProbesOptions = {
   metricsToken: string | undefined;
 };
 
+/** How long the answer with the metrics is kept: whoever may read them could otherwise keep the server busy. */
+const METRICS_MS = 1_000;
+
 /** `route` is the pattern of the path, for metrics; `isLimited`: it counts as a request of its address. */
 type Probe = { route: string; isLimited: boolean; answer: () => Reply | Promise<Reply> };
 
@@ -29,6 +32,13 @@ export function createHealthProbes({ publicUrl, api, isReady, exposition, metric
       "application/json",
     );
   let document: FixedReply | undefined;
+  const writeMetrics = async () => new FixedReply(await exposition(), EXPOSITION_TYPE, { "Cache-Control": "no-store" });
+  let metrics: { reply: Promise<FixedReply>; until: number } | undefined;
+  const readMetrics = () => {
+    const now = performance.now();
+    if (!metrics || metrics.until <= now) metrics = { reply: writeMetrics(), until: now + METRICS_MS };
+    return metrics.reply;
+  };
 
   /** Returns undefined if the path is not a probe. */
   return function find(request: Request, path: string): Probe | undefined {
@@ -41,9 +51,7 @@ export function createHealthProbes({ publicUrl, api, isReady, exposition, metric
     if (path === "/healthz") return () => json(200, { status: "ok", version: packageJson.version });
     if (path === "/readyz")
       return async () => ((await isReady()) ? json(200, { status: "ready" }) : json(503, { status: "not ready" }));
-    if (path === "/metrics")
-      return async () =>
-        mayReadMetrics(authorization) ? new Reply(200, await exposition(), EXPOSITION_TYPE) : metricsUnauthorized();
+    if (path === "/metrics") return () => (mayReadMetrics(authorization) ? readMetrics() : metricsUnauthorized());
     if (path === "/openapi.json") return () => (document ??= writeDocument());
     return undefined;
   }

@@ -1,6 +1,6 @@
 /** Serves the pages of the dashboard: finds the page of a path, checks access, and renders it. */
 
-import type { Sql } from "../../database/connect.ts";
+import type { Database, Sql } from "../../database/connect.ts";
 import { createCursors } from "../../http/cursor.ts";
 import { createDeadlines } from "../../http/deadline.ts";
 import type { Path } from "../../http/html.ts";
@@ -85,7 +85,8 @@ function createFieldReader(visitors: VisitorServices) {
   };
 }
 
-export type SiteOptions = PageServices & {
+export type SiteOptions = Omit<PageServices, "sql"> & {
+  poolOf: Database["poolOf"];
   /** The path of the API, relative to the public address. */
   api: string;
   visitors: VisitorServices;
@@ -109,6 +110,7 @@ export function createSite({
   cursorSecret,
   admitStranger,
   clock = () => new Date(),
+  poolOf,
   ...services
 }: SiteOptions) {
   const { fast, log } = services;
@@ -128,8 +130,10 @@ export function createSite({
     if (route.access !== "public" && !visitor) return redirect(logInPath(pageRequest));
     await enterFrame(fast, route, params, frame);
     const { token: csrf, cookie } = visitors.csrf(request, visitor);
+    let isOver = false;
     const context = {
       ...services,
+      sql: poolOf(frame.team?.id ?? visitor?.accountId ?? address(), () => isOver),
       ...frame,
       params,
       path: target.path as Path,
@@ -143,7 +147,8 @@ export function createSite({
       fields: route.fields ? await readFields(route.fields, { request, address, visitor }) : undefined,
     };
     const handle = () => route.handle(context as never);
-    const result = await deadlines.within(PAGE_DEADLINE_SECONDS, handle).catch(throwAsPageError);
+    const expire = () => void (isOver = true);
+    const result = await deadlines.within(PAGE_DEADLINE_SECONDS, handle, expire).catch(throwAsPageError);
     const cookies: Record<string, string> = cookie === undefined ? {} : { "Set-Cookie": cookie };
     if (result instanceof Reply) return result;
     if (result instanceof SeeOther) return redirect(result.to, { ...cookies, ...result.headers });

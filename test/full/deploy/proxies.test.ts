@@ -73,9 +73,10 @@ const first = await createHarness({ ...options, isReady: () => readiness() });
 const second = await createServer(first.database, options);
 
 /** Returns how many lists of runs a server has answered. */
-async function countLists({ url }: { url: string }): Promise<number> {
-  const metrics = await (await fetch(`${url}/metrics`)).text();
-  const lines = metrics.matchAll(/^assay_http_requests_total\{[^}]*projectId\/test-runs"[^}]*\} (\d+)$/gm);
+async function countLists({ metrics }: Pick<typeof first, "metrics">): Promise<number> {
+  const lines = (await metrics.exposition()).matchAll(
+    /^assay_http_requests_total\{[^}]*projectId\/test-runs"[^}]*\} (\d+)$/gm,
+  );
   return lines.reduce((sum, [, count]) => sum + Number(count), 0);
 }
 

@@ -14,6 +14,7 @@ import {
 import { join } from "node:path";
 import postgres from "postgres";
 import { openHome } from "../../../src/database/postgres/home.ts";
+import { guardProcess } from "../../places.ts";
 import { postmaster, query, useClusters } from "./clusters.ts";
 
 setDefaultTimeout(30_000);
@@ -112,6 +113,22 @@ test("adopts the server of a process group that was killed", async () => {
   await elsewhere.kill();
   const cluster = await start(directory);
   expect(postmaster(directory)?.pid).toBe(pid!);
+  await cluster.stop();
+  expect(postmaster(directory)).toBeUndefined();
+});
+
+test("is stopped although a process was killed whose statement still ran", async () => {
+  const directory = madePlace();
+  const cluster = await start(directory);
+  const script = `
+    const { default: postgres } = await import("postgres");
+    await postgres(${JSON.stringify({ ...cluster.connection, max: 1 })})\`select pg_sleep(600)\`;`;
+  const child = Bun.spawn([process.execPath, "-e", script], { cwd: import.meta.dir });
+  guardProcess(child);
+  const running = "select from pg_stat_activity where query like '%pg_sleep(600)%' and pid <> pg_backend_pid()";
+  while ((await query(cluster, running)).length === 0);
+  child.kill("SIGKILL");
+  await child.exited;
   await cluster.stop();
   expect(postmaster(directory)).toBeUndefined();
 });

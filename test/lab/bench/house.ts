@@ -23,6 +23,7 @@ import { createAttempts } from "../../../src/secrets/attempts.ts";
 import { createPasswords } from "../../../src/secrets/passwords.ts";
 import { createSeal } from "../../../src/secrets/seal.ts";
 import type { Database, Sql } from "../../../src/database/connect.ts";
+import { createOwnedPool, createOwnerGate } from "../../../src/database/owner_gate.ts";
 import { createWatchedPool } from "../../../src/database/watched_pool.ts";
 import { createPlace, guardProcess, removePlace } from "../../places.ts";
 import { median } from "./server.ts";
@@ -95,8 +96,10 @@ function createAnswers(): Sql {
 /** The application as the server runs it, but for what it asks. */
 function serveHouse(): string {
   const lane = createWatchedPool({ open: createAnswers as never });
+  const within = createOwnerGate(15);
   const database = {
     pool: lane.sql,
+    poolOf: (owner: string, isOver: () => boolean) => createOwnedPool(lane.sql, within, owner, isOver),
     fast: lane.sql,
     keys: lane.sql,
     pages: lane.sql,
