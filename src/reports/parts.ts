@@ -1,5 +1,13 @@
 /** Splits a text that contains several reports in sequence: text after one report may be another one. */
 
+import {
+  type BrokenDocument,
+  brokenAt,
+  findCutOff,
+  HEAD_LENGTH,
+  REPORT_KEY,
+  toLostReport,
+} from "./broken_documents.ts";
 import { isGoText } from "./go_text.ts";
 import { type Reader, READERS } from "./readers.ts";
 import { type Report, ReportError } from "./report.ts";
@@ -37,11 +45,6 @@ const EVENTS: [kind: string, pattern: RegExp][] = [
   ["playwright_blob", /^\{"method":"on[A-Z]/],
   ["cucumber_messages", /^\{"(?:meta|source|gherkinDocument|pickle|hook|testRun\w+|testCase\w*|testStep\w+)":/],
 ];
-/** A key that a JSON document of a report begins with, or has near its beginning. */
-const DOCUMENT =
-  /^\[\s*\{|^\{\s*"(?:config|collection|results|run|taskSlug|created|root_group|metrics|state|options)"|"(?:testResults|num\w+Tests|num\w+TestSuites|suites|stats|reportFormat|tests|testNodes|exitcode|examples|elements|uuid|failed)"\s*:/;
-const HEAD_LENGTH = 1_000;
-
 /**
  * Maximum number of characters read on trial: a multiple of the text, and a minimum for a small one. Each trial counts as a part of its
  * length.
@@ -58,7 +61,10 @@ export function readParts(text: string, reader: Reader, source: Source, read: Re
   const first = isExact(source) ? null : firstPiece(text);
   let pieces: ReadPiece[] = [];
   // The lines before a report, which its reader passes over, may be a report of another format.
-  if (first && first.kind !== whole.kind) pieces = split(text, first, read, trials);
+  if (first && first.kind !== whole.kind) {
+    const { brokenBefore: lost } = first;
+    pieces = [...(lost ? [toLost(text, lost, first.reader)] : []), ...split(text, first, read, trials)];
+  }
   if (pieces.length < 2) pieces = split(text, whole, read, trials);
   if (trials.left >= 0) return pieces;
   if (pieces.length > 1) throw new ReportError("it holds too many reports one after the other: send a file for each");
@@ -75,19 +81,30 @@ export function recogniseSource(source: Source): { reader: Reader; source: Sourc
 }
 
 /** Finds the beginning of a report in a text that no reader recognises: its line (from 1) and the title of its format. */
-export function findBeginning(text: string): { at: number; line: number; title: string } | null {
+export function findBeginning(
+  text: string,
+): { at: number; line: number; title: string; lost: BrokenDocument | null } | null {
   const first = firstPiece(text);
-  return first && { at: first.from, line: lineAt(text, first.from), title: first.reader.title };
+  return (
+    first && { at: first.from, line: lineAt(text, first.from), title: first.reader.title, lost: first.brokenBefore }
+  );
 }
 
 /** Maximum number of lines that look like the beginning of a report and are tried. */
 const MAX_TRIED_LINES = 20;
 
-function firstPiece(text: string): Piece | null {
-  let tried = 0;
+/** Maximum number of broken documents, the last ones, for which the text before them is read. */
+const MAX_TRIED_DOCUMENTS = 3;
+
+type FirstPiece = Piece & { brokenBefore: BrokenDocument | null };
+
+function firstPiece(text: string): FirstPiece | null {
+  let [tried, brokenBefore] = [0, null as BrokenDocument | null];
   for (const [at, kind] of beginnings(text, 0, "")) {
     const piece = pieceAt(text, at, kind);
-    if (piece || ++tried === MAX_TRIED_LINES) return piece;
+    if (piece) return { ...piece, brokenBefore };
+    if (isDocument(kind)) brokenBefore ??= brokenAt(text, at);
+    if (++tried === MAX_TRIED_LINES) return null;
   }
   return null;
 }
@@ -97,6 +114,19 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
   const line = lineAt(text, from);
   const tryRead = (to?: number): Report | null =>
     orNull(() => read(reader, to === undefined || source.json ? source : toSource(text.slice(from, to))), true);
+  const broken: BrokenDocument[] = [];
+  const own = isExact(source) ? null : brokenAt(text, from);
+  if (own) broken.push(own);
+  // What is inside a report is the output of a test.
+  const lostBefore = (to: number): ReadPiece[] => {
+    const lost = broken.slice(-MAX_TRIED_DOCUMENTS).findLast(({ at }) => {
+      if (at >= to) return false;
+      trials.left -= at - from;
+      const before = tryRead(at);
+      return before === null || isWhole(before);
+    });
+    return lost ? [toLost(text, lost, reader)] : [];
+  };
   let all: Report | null | undefined;
   const isUnbroken = () => (all ??= tryRead())?.partial === false;
   for (const [at, nextKind] of beginnings(text, from + minLength(piece), kind)) {
@@ -105,6 +135,8 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
     const next = pieceAt(text, at, nextKind);
     // Readers of lines continue, and that of JUnit accepts further roots, unless there is text between them.
     const isRead = source.json === undefined && (source.root === null || (kind === "junit" && isUnbroken()));
+    const lost = next || !isDocument(nextKind) ? null : brokenAt(text, at);
+    if (lost) broken.push(lost);
     if (!next || (next.kind === kind && isRead)) continue;
     trials.left -= at - from;
     const before = tryRead(at);
@@ -115,13 +147,33 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
       // A document ends with its root. Lines continue as long as further lines change the result.
       if (all === undefined) trials.left -= text.length - from;
       if (isExact(source) || !isSame(before, (all ??= tryRead()))) continue;
-      rest ??= split(text, next, read, trials);
+      rest ??= splitOrLost(text, next, read, trials);
     }
-    return [{ line, report: withTrailing(before, piece, text, at) }, ...rest!];
+    return [{ line, report: withTrailing(before, piece, text, at) }, ...lostBefore(at), ...rest!];
   }
   const report = all ?? read(reader, source);
-  return [{ line, report: withTrailing(report, piece, text, text.length) }];
+  const cutOff = source.json === undefined ? findCutOff(text, from + minLength(piece)) : null;
+  if (cutOff) broken.push(cutOff);
+  return [{ line, report: withTrailing(report, piece, text, text.length) }, ...lostBefore(text.length)];
 }
+
+/** A report that is refused, below lines of another that is read, is lost. */
+function splitOrLost(text: string, piece: Piece, read: Read, trials: Trials): ReadPiece[] {
+  try {
+    return split(text, piece, read, trials);
+  } catch (error) {
+    if (!(error instanceof ReportError)) throw error;
+    return [toLost(text, { at: piece.from, reason: error.message }, piece.reader)];
+  }
+}
+
+function toLost(text: string, { at, reason }: BrokenDocument, { name }: Reader): ReadPiece {
+  const line = lineAt(text, at);
+  return { line, report: toLostReport(name, line, reason) };
+}
+
+/** Whether a report of this kind ends with its document, and not with its lines. */
+const isDocument = (kind: string): boolean => kind === "xml" || kind === "json";
 
 /** Throws the fault of a JSON document if the text after it, which is no report, may be a broken one. */
 function withTrailing(report: Report, { from, source }: Piece, text: string, to: number): Report {
@@ -169,7 +221,7 @@ function toPiece(from: number, reader: Reader, source: Source): Piece {
 function pieceAt(text: string, at: number, kind: string): Piece | null {
   return orNull(() => {
     const source = toSource(text.slice(at));
-    if (kind === "xml" || kind === "json") {
+    if (isDocument(kind)) {
       const found = recogniseSource(source);
       return found && isExact(found.source) ? toPiece(at, found.reader, found.source) : null;
     }
@@ -227,5 +279,8 @@ function jsonKindAt(text: string, at: number): string | null {
   const head = text.slice(at, at + HEAD_LENGTH);
   const end = head.indexOf("\n");
   const line = end === -1 ? head : head.slice(0, end);
-  return EVENTS.find(([, pattern]) => pattern.test(line))?.[0] ?? (DOCUMENT.test(head) ? "json" : null);
+  return (
+    EVENTS.find(([, pattern]) => pattern.test(line))?.[0] ??
+    (/^\[\s*\{/.test(head) || REPORT_KEY.test(head) ? "json" : null)
+  );
 }

@@ -88,6 +88,8 @@ export function cutPrelude(bytes: Uint8Array): { bytes: Uint8Array<ArrayBuffer>;
     const text = toText(bytes);
     if (text === null || /^\s*(?:<|$)/.test(text.slice(0, 1_000)) || recogniseSource(toSource(text))) return null;
     const beginning = findBeginning(text);
+    // The server says that a report before it is broken.
+    if (beginning?.lost) return null;
     return beginning && { bytes: new TextEncoder().encode(text.slice(beginning.at)), line: beginning.line };
   } catch (error) {
     if (error instanceof ReportError) return null;

@@ -82,6 +82,56 @@ test("what follows a document of JSON is named, and refused where it may be a br
   );
 });
 
+describe("a document that begins like a report and cannot be read to its end is red, and says so", () => {
+  const lost = (text: string) => {
+    const { cases, partial } = read(text);
+    return cases.filter(({ name }) => name === "(broken report)").map(({ message }) => [partial, message]);
+  };
+  const whole = "TAP version 13\nok 1 - x\n1..1\n";
+  const mocha = JSON.stringify(JSON.parse(GREEN_REPORTS.mocha!), null, 2);
+
+  test.each([
+    ["it breaks off", mocha.slice(0, -1)],
+    ["it breaks off", mocha.slice(0, mocha.length / 2)],
+    ["it breaks off", "{"],
+    ["malformed XML at line 1: it breaks off inside <testsuites>", "<testsuites>\n"],
+    ["it breaks off", '<?xml version="1.0"?>\n'],
+    ['expected a key, found "Server is up"', mocha.replace('"failures": 0,', "$&\nServer is up")],
+  ])("%#: %s", (reason, text) => {
+    const message = `The report that begins at line 4 cannot be read: ${reason}`;
+    expect(lost(whole + text)).toEqual([[true, message]]);
+  });
+
+  test("before a whole report, and below JUnit, too", () => {
+    const half = mocha.slice(0, mocha.length / 2);
+    expect(lost(`starting\n${half}\n${whole}`)).toHaveLength(1);
+    expect(lost(`${half}\n${whole}`)).toHaveLength(1);
+    expect(lost(JUNIT + half)).toHaveLength(1);
+  });
+
+  test("whole values, and lines that are no JSON, are what programs print", () => {
+    const lines = [
+      '{"level":"info"}',
+      "[object Object]",
+      "[INFO] up",
+      "{ a: 1 }",
+      "[ { a: 1 } ]",
+      "[]",
+      "[12:01] GET /",
+    ];
+    const printed = [
+      ...lines,
+      '{\n  "tests": [\n1]\n}',
+      '{"level":"info","tests":5}',
+      "<- done",
+      "{ stats: { tests: 1 } }",
+    ];
+    for (const text of [...printed, printed.join("\n")])
+      expect(inShort(read(`${whole}${text}\n`))).toEqual(["passed: x"]);
+    expect(short("1..2", "ok 1 - a", '{"stats": {', "ok 2 - b")).toEqual(["passed: a", "passed: b"]);
+  });
+});
+
 describe("prove", () => {
   const run = (...lines: string[]) => short(...lines, "Files=1, Tests=2,  1 wallclock secs", "Result: PASS");
 
