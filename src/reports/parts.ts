@@ -25,7 +25,10 @@ const BEGINNINGS: [kind: string, pattern: string][] = [
   ["tap", String.raw`K?TAP version \d|1\.\.\d+[ \t]*(?:$|#)|not ok\b|ok \d+(?: -|[ \t]*$)`],
   ["prove", PROVE_HEADER.source.slice(1)],
   ["go_text", String.raw`=== RUN {3}\S`],
-  ["surefire", String.raw`(?:\[INFO\] )?-{40,}\r?\n(?:Test set: \S|(?:\[INFO\] )? T E S T S$)`],
+  [
+    "surefire",
+    String.raw`(?:\[INFO\] )?-{40,}\r?\n(?:Test set: \S|(?:\[INFO\] )? T E S T S$)|(?:\[\w+\] )?Tests run: \d+, Failures: \d+, Errors: \d+, Skipped: \d+, Time elapsed: `,
+  ],
   ["teamcity", String.raw`##teamcity\[test`],
   [
     "xml",
@@ -52,6 +55,8 @@ const EVENTS: [kind: string, pattern: RegExp][] = [
 const MAX_READINGS = 4;
 const MIN_TRIAL_CHARACTERS = 1_000_000;
 const TRIALS_PER_READING = 4;
+/** A line of Surefire counts any number of tests. */
+const CHARACTERS_PER_EXCESS_CASE = 10;
 type Trials = { left: number };
 
 /** Reads all reports in a text, of which `reader` recognises the whole or the beginning. Lines of other programs may be between them. */
@@ -112,8 +117,11 @@ function firstPiece(text: string): FirstPiece | null {
 function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiece[] {
   const { from, reader, kind, source } = piece;
   const line = lineAt(text, from);
-  const tryRead = (to?: number): Report | null =>
-    orNull(() => read(reader, to === undefined || source.json ? source : toSource(text.slice(from, to))), true);
+  const tryRead = (to?: number): Report | null => {
+    const report = orNull(() => read(reader, !to || source.json ? source : toSource(text.slice(from, to))), true);
+    trials.left -= CHARACTERS_PER_EXCESS_CASE * Math.max(0, (report?.cases.length ?? 0) - ((to ?? text.length) - from));
+    return report;
+  };
   const broken: BrokenDocument[] = [];
   const own = isExact(source) ? null : brokenAt(text, from);
   if (own) broken.push(own);
