@@ -12,7 +12,7 @@ import { isGoText } from "./go_text.ts";
 import { type Reader, READERS } from "./readers.ts";
 import { type Report, ReportError } from "./report.ts";
 import { firstDocument, type Source, toSource } from "./source.ts";
-import { isPlainTap, isProve, PROVE_HEADER, PROVE_RESULT } from "./tap_source.ts";
+import { hasTap, isPlainTap, isProve, PROVE_HEADER, PROVE_RESULT, startOfTap } from "./tap_source.ts";
 import { cut, firstLine, lineAt } from "./text.ts";
 
 /** A report within a text. `kind` is the format, or one of the forms of a format that look different. */
@@ -22,7 +22,7 @@ type Read = (reader: Reader, source: Source) => Report;
 
 /** The lines that only a report begins with, each with its kind. The text is at the beginning of a line. */
 const BEGINNINGS: [kind: string, pattern: string][] = [
-  ["tap", String.raw`K?TAP version \d|1\.\.\d+[ \t]*(?:$|#)|not ok\b|ok \d+(?: -|[ \t]*$)`],
+  ["tap", String.raw`K?TAP version \d|1\.\.\d+[ \t]*(?:$|#)|not ok\b|ok \d+(?=[\s#-]|$)`],
   ["prove", PROVE_HEADER.source.slice(1)],
   ["go_text", String.raw`=== RUN {3}\S`],
   [
@@ -70,7 +70,9 @@ export function readParts(text: string, reader: Reader, source: Source, read: Re
     const { brokenBefore: lost } = first;
     pieces = [...(lost ? [toLost(text, lost, first.reader)] : []), ...split(text, first, read, trials)];
   }
-  if (pieces.length < 2) pieces = split(text, whole, read, trials);
+  // A document may hold TAP that a test has printed.
+  const isInside = first && isExact(first.source) && whole.kind === "tap" && startOfTap(text) > first.from;
+  if (pieces.length < (isInside ? 1 : 2)) pieces = split(text, whole, read, trials);
   if (trials.left >= 0) return pieces;
   if (pieces.length > 1) throw new ReportError("it holds too many reports one after the other: send a file for each");
   pieces[0]!.report.warnings.push("It holds many lines that reports of other formats begin with: these are not read");
@@ -225,6 +227,9 @@ function toPiece(from: number, reader: Reader, source: Source): Piece {
   return { from, reader, source, kind: name === "tap" && !isPlainTap(text) && isProve(text) ? "prove" : name };
 }
 
+/** TAP that was cut off below its plan. */
+const ONLY_PLAN = /^1\.\.[1-9]\d*\s*$/;
+
 /** Returns the report that begins at a line; a document is recognised by more than the line. */
 function pieceAt(text: string, at: number, kind: string): Piece | null {
   return orNull(() => {
@@ -235,14 +240,10 @@ function pieceAt(text: string, at: number, kind: string): Piece | null {
     }
     const name = kind === "prove" ? "tap" : kind.replace(/_(?:json|text)$/, "");
     const reader = READERS.find((one) => one.name === name)!;
-    const isReport = reader.recognise(source) && (kind !== "tap" || hasTap(source.text));
+    const isReport = reader.recognise(source) && (kind !== "tap" || hasTap(source.text) || ONLY_PLAN.test(source.text));
     return isReport ? { from: at, reader, kind, source } : null;
   }, true);
 }
-
-/** Whether it has a test of TAP, and more than an "ok", which any program may print. */
-const hasTap = (text: string): boolean =>
-  /^[ \t]*(?:not )?ok\b/m.test(text) && /^[ \t]*(?:K?TAP version|1\.\.\d+|not ok\b)/m.test(text);
 
 /** Returns the minimum length of the report. */
 function minLength({ kind, source: { text, root, json, document } }: Piece): number {

@@ -132,6 +132,19 @@ describe("a document that begins like a report and cannot be read to its end is 
   });
 });
 
+test("TAP that was cut off below its plan is red below another report", () => {
+  for (const first of [JUNIT, GREEN_REPORTS.trx, GREEN_REPORTS.go])
+    expect(inShort(read(`${first}\nok\n1..29\n`)).at(-1)).toBe("failed error: (plan mismatch)");
+});
+
+test("TAP that a test printed into a document is no report, behind lines of other programs", () => {
+  const xml = (printed: string) =>
+    `up\n<testsuites><testsuite name="s"><testcase name="a"><failure/><system-out>\n${printed}</system-out></testcase></testsuite></testsuites>`;
+  expect(inShort(read(xml("TAP version 13\n1..1\nok 1 - x\n")))).toEqual(["failed failure: s > a"]);
+  expect(inShort(read(xml("ok 1 - x\n1..1\n")))).toEqual(["failed failure: s > a"]);
+  expect(short("up", "ok 1 x", "1..1", GREEN_REPORTS.junit!)).toEqual(["passed: x", "passed: s > a", "passed: t > b"]);
+});
+
 describe("prove", () => {
   const run = (...lines: string[]) => short(...lines, "Files=1, Tests=2,  1 wallclock secs", "Result: PASS");
 
