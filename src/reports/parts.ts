@@ -139,7 +139,7 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
   };
   let all: Report | null | undefined;
   const isUnbroken = () => (all ??= tryRead())?.partial === false;
-  for (const [at, nextKind] of beginnings(text, from + minLength(piece), kind)) {
+  for (const [at, nextKind] of candidates(text, piece)) {
     trials.left -= (text.length - at) / TRIALS_PER_READING;
     if (trials.left < 0) break;
     const next = pieceAt(text, at, nextKind);
@@ -251,6 +251,19 @@ function minLength({ kind, source: { text, root, json, document } }: Piece): num
   if (kind === "prove") return Math.max(1, text.search(PROVE_RESULT));
   const end = root === null ? null : new RegExp(`</(?:[\\w.-]+:)?${RegExp.escape(root)}\\s*>`).exec(text);
   return end ? end.index + end[0].length : 1;
+}
+
+function* candidates(text: string, piece: Piece): Generator<[number, string]> {
+  yield* joinedAt(text, piece);
+  yield* beginnings(text, piece.from + minLength(piece), piece.kind);
+}
+
+/** The document that follows another one on its last line. */
+function joinedAt(text: string, { from, source: { text: plain, json, document } }: Piece): [number, string][] {
+  if (json === undefined || !document || !text.startsWith(plain.slice(0, document.end), from)) return [];
+  const at = from + document.end;
+  const kind = /[{[]/.test(text[at]!) && text[at - 1] !== "\n" ? jsonKindAt(text, at) : null;
+  return kind === null ? [] : [[at, kind]];
 }
 
 /** Output of the build before the first event, which is part of the report. */

@@ -39,6 +39,16 @@ describe("two reports in one text are both read", () => {
     expect(inShort(read(text.replaceAll("\n", "\r\n")))).toEqual(expected);
   });
 
+  test("two documents of JSON on one line are, too", () => {
+    const second = GREEN_REPORTS.jest!.replaceAll('"a"', '"c"');
+    expect(inShort(read(GREEN_REPORTS.jest!.trimEnd() + second))).toEqual([
+      "passed: a",
+      "passed: b",
+      "passed: c",
+      "passed: b",
+    ]);
+  });
+
   test.each([
     ["go_test2json.ndjson", "libtest.ndjson"],
     ["libtest.ndjson", "go_test2json.ndjson"],
