@@ -276,3 +276,8 @@ describe("lines of other programs come before it", () => {
     expect(refusalOf("PASS\nok 1 is fine\n")).toBe("it is plain text, not a test report");
   });
 });
+
+test("a number that the plan does not have is a warning", () => {
+  const { cases, warnings } = read("1..2", "ok 2 - a", "ok 3 - b");
+  expect([cases.length, warnings]).toEqual([2, ["The plan is of 2 tests, but one has the number 3"]]);
+});
