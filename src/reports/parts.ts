@@ -227,8 +227,8 @@ function toPiece(from: number, reader: Reader, source: Source): Piece {
   return { from, reader, source, kind: name === "tap" && !isPlainTap(text) && isProve(text) ? "prove" : name };
 }
 
-/** TAP that was cut off below its plan. */
-const ONLY_PLAN = /^1\.\.[1-9]\d*\s*$/;
+/** TAP that was cut off below its plan, or above it. */
+const CUT_TAP = /^1\.\.[1-9]\d*\s*$|^ok 1\b.*\n(?:.*\n){0,100}?ok 2\b/;
 
 /** Returns the report that begins at a line; a document is recognised by more than the line. */
 function pieceAt(text: string, at: number, kind: string): Piece | null {
@@ -240,7 +240,7 @@ function pieceAt(text: string, at: number, kind: string): Piece | null {
     }
     const name = kind === "prove" ? "tap" : kind.replace(/_(?:json|text)$/, "");
     const reader = READERS.find((one) => one.name === name)!;
-    const isReport = reader.recognise(source) && (kind !== "tap" || hasTap(source.text) || ONLY_PLAN.test(source.text));
+    const isReport = reader.recognise(source) && (kind !== "tap" || hasTap(source.text) || CUT_TAP.test(source.text));
     return isReport ? { from: at, reader, kind, source } : null;
   }, true);
 }

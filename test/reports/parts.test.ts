@@ -142,9 +142,22 @@ describe("a document that begins like a report and cannot be read to its end is 
   });
 });
 
-test("TAP that was cut off below its plan is red below another report", () => {
+test("TAP that was cut off below or above its plan is red below another report", () => {
   for (const first of [JUNIT, GREEN_REPORTS.trx, GREEN_REPORTS.go])
-    expect(inShort(read(`${first}\nok\n1..29\n`)).at(-1)).toBe("failed error: (plan mismatch)");
+    for (const begun of ["ok\n1..29\n", "ok 1 a\nup\nok 2 b\n"])
+      expect(inShort(read(`${first}\n${begun}`)).at(-1)).toBe("failed error: (plan mismatch)");
+});
+
+test("joined files have a byte-order mark each", () => {
+  expect(short("\ufeff1..1", "ok 1 - x", `\ufeff${GREEN_REPORTS.junit}`)).toEqual([
+    "passed: x",
+    "passed: s > a",
+    "passed: t > b",
+  ]);
+  expect(short("1..1", "ok 1 - x", '\ufeff<?xml version="1.0" enc')).toEqual([
+    "passed: x",
+    "failed error: (broken report)",
+  ]);
 });
 
 test("TAP that a test printed into a document is no report, behind lines of other programs", () => {
