@@ -25,6 +25,7 @@ export const firstDocumentEnd = (text: string): number | null => findFault(text)
 /** Whether the fault is that text follows the end of the document. */
 export const isFollowed = ({ message }: ReportError): boolean => message.endsWith(MORE_FOLLOWS);
 
+export const BREAKS_OFF = "it breaks off";
 const MORE_FOLLOWS = "there is more after its end";
 
 const [QUOTE, BACKSLASH, COLON, COMMA, BRACE, BRACKET] = [0x22, 0x5c, 0x3a, 0x2c, 0x7b, 0x5b];
@@ -67,6 +68,8 @@ function isEscaped(text: string, at: number): boolean {
   return (at - before) % 2 === 0;
 }
 
+type JsonFault = { at: number; reason: string; isAfterEnd?: true };
+
 const SPACE = /[ \t\r\n]*/y;
 const PLAIN = /[^"\\\x00-\x1f]*/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
@@ -92,12 +95,13 @@ function unexpected(text: string, at: number, expected: string): { at: number; r
   return { at, reason: `expected ${expected}, found "${cut(firstLine(text.slice(at, at + 40)), 20)}"` };
 }
 
-function findFault(text: string): { at: number; reason: string } | null {
+/** Where the text is no longer one JSON document; `isAfterEnd`: it goes on after the end of the first. */
+export function findFault(text: string): JsonFault | null {
   const open: string[] = [];
   let expected: "a value" | "a key" | "a colon" | "a comma or the end" = "a value";
   let closable = false;
   for (let at = skip(SPACE, text, 0); ; at = skip(SPACE, text, at)) {
-    if (at >= text.length) return { at, reason: "it breaks off" };
+    if (at >= text.length) return { at, reason: BREAKS_OFF };
     const char = text[at]!;
     const wasClosable: boolean = closable;
     closable = false;
@@ -107,7 +111,7 @@ function findFault(text: string): { at: number; reason: string } | null {
       at++;
     } else if (expected !== "a comma or the end" && char === '"') {
       const end = stringEnd(text, at);
-      if (end < 0) return { at: -end, reason: -end >= text.length ? "it breaks off" : "a string is not terminated" };
+      if (end < 0) return { at: -end, reason: -end >= text.length ? BREAKS_OFF : "a string is not terminated" };
       expected = expected === "a key" ? "a colon" : "a comma or the end";
       at = end;
     } else if ((char === "}" || char === "]") && (wasClosable || expected === "a comma or the end")) {
@@ -131,7 +135,7 @@ function findFault(text: string): { at: number; reason: string } | null {
     } else return unexpected(text, at, expected);
     if (open.length === 0 && expected === "a comma or the end") {
       at = skip(SPACE, text, at);
-      return at < text.length ? { at, reason: MORE_FOLLOWS } : null;
+      return at < text.length ? { at, reason: MORE_FOLLOWS, isAfterEnd: true } : null;
     }
   }
 }

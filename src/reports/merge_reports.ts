@@ -8,11 +8,7 @@ import { cut, MAX_CASES, MAX_COUNT } from "./text.ts";
 export function mergeReports(named: [string, Report][]): Report {
   const reports = named.map(([, report]) => report);
   const cases = casesInRounds(reports);
-  if (cases.length > MAX_CASES) {
-    throw new ReportError(
-      `Cannot read the files: together they have more than ${MAX_CASES.toLocaleString("en")} cases`,
-    );
-  }
+  if (cases.length > MAX_CASES) throw tooManyTogether();
   const countsOnly = reports.filter((report) => report.countsOnly);
   if (countsOnly.length > 0 && countsOnly.length < reports.length) {
     const [name] = named.find(([, report]) => report.countsOnly)!;
@@ -48,6 +44,9 @@ export function mergeReports(named: [string, Report][]): Report {
     }),
   };
 }
+
+export const tooManyTogether = (): ReportError =>
+  new ReportError(`Cannot read the files: together they have more than ${MAX_CASES.toLocaleString("en")} cases`);
 
 function add(a: NonNullable<Report["countsOnly"]>, b: typeof a): typeof a {
   return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped };

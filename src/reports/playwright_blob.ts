@@ -7,8 +7,10 @@ import { MAX_LEVELS, nestedTooDeeply, type Report, ReportError } from "./report.
 import { createCutter, MAX_CASES, tooManyCases } from "./text.ts";
 import type { Resources } from "./zip.ts";
 
+/** By their text, because the events of a test repeat them. */
+type Annotations = Map<string, unknown>;
 /** A test, with the fields that the JSON report has. */
-type Test = { projectName: string; expectedStatus: string; annotations: unknown[]; results: JsonObject[] };
+type Test = { projectName: string; expectedStatus: string; annotations: Annotations; results: JsonObject[] };
 
 type Run = {
   config: JsonObject;
@@ -38,7 +40,8 @@ export function readPlaywrightBlob(text: string, resources: Resources | null): R
   });
   if (run.tests.size === 0 && run.errors.length === 0 && run.endStatus === null)
     throw new ReportError("it lists no tests of Playwright");
-  for (const test of run.tests.values()) Object.assign(test, { status: statusOf(test) });
+  for (const test of run.tests.values())
+    Object.assign(test, { status: statusOf(test), annotations: [...test.annotations.values()] });
   const { stats, config, suites, errors, endStatus } = run;
   const report = readPlaywright({ config, suites, errors, stats });
   const isRed = report.cases.some(({ status }) => status === "failed");
@@ -78,10 +81,9 @@ const EVENTS: Record<string, ReadEvent> = {
     if (!test || !attempt) return;
     test.expectedStatus = asText(declared.expectedStatus);
     // Since version 1.52 the attempt has those that the test adds while it runs.
-    const annotations = [...test.annotations, ...asList(declared.annotations), ...asList(ended.annotations)];
-    test.annotations = [...new Map(annotations.map((one) => [JSON.stringify(one), one])).values()];
-    const attachments = [...asList(attempt.attachments), ...asList(ended.attachments).map(toAttachment(resources))];
-    Object.assign(attempt, ended, { attachments, errors: asList(ended.errors).map(withSnippet) });
+    annotate(test, [...asList(declared.annotations), ...asList(ended.annotations)]);
+    append(run, ended.id, "attachments", asList(ended.attachments).map(toAttachment(resources)));
+    Object.assign(attempt, ended, { attachments: attempt.attachments, errors: asList(ended.errors).map(withSnippet) });
   },
   onAttach: (run, { resultId, attachments }, resources) =>
     append(run, resultId, "attachments", asList(attachments).map(toAttachment(resources))),
@@ -100,7 +102,11 @@ const EVENTS: Record<string, ReadEvent> = {
 
 function append(run: Run, resultId: unknown, field: "attachments" | "stdout" | "stderr", more: unknown[]): void {
   const list = run.results.get(asText(resultId))?.[field];
-  if (Array.isArray(list)) list.push(...more);
+  if (Array.isArray(list)) for (const one of more) list.push(one);
+}
+
+function annotate({ annotations }: Test, more: readonly unknown[]): void {
+  for (const one of more) annotations.set(JSON.stringify(one), one);
 }
 
 /** Up to version 1.43 the tests and the suites of a suite are in lists of their own. */
@@ -118,7 +124,8 @@ function toSuite(run: Run, projectName: string, suite: JsonObject, level: number
 
 function toSpec(run: Run, projectName: string, entry: JsonObject): JsonObject {
   if (run.tests.size >= MAX_CASES) throw tooManyCases();
-  const test = { projectName, expectedStatus: "passed", annotations: [...asList(entry.annotations)], results: [] };
+  const test: Test = { projectName, expectedStatus: "passed", annotations: new Map(), results: [] };
+  annotate(test, asList(entry.annotations));
   run.tests.set(asText(entry.testId), test);
   const { title, tags } = entry;
   const line = toFields(entry.location).line;

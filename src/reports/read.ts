@@ -1,12 +1,12 @@
 /** Reads any test report: unpacks it, recognises its format and hands it to the one file that knows that format. */
 
-import { mergeReports } from "./merge_reports.ts";
+import { mergeReports, tooManyTogether } from "./merge_reports.ts";
 import { findBeginning, readParts, recogniseSource } from "./parts.ts";
 import { type Reader, READERS } from "./readers.ts";
 import { emptyReport, type Report, ReportError } from "./report.ts";
 import { NO_TEXT, type Source, toRefusal, toSource, toText } from "./source.ts";
 import { completeFailure } from "./failure_message.ts";
-import { cut, decode } from "./text.ts";
+import { cut, decode, MAX_CASES } from "./text.ts";
 import { openResources, unpack } from "./unpack.ts";
 
 /**
@@ -21,6 +21,7 @@ export function readReport(
   if (files.length === 0) throw new ReportError("Cannot read the report: there is no file");
   const forced = options.format === undefined ? null : findReader(options.format);
   let room = options.maxInflatedBytes;
+  let count = 0;
   const reports: [string, Report][] = [];
   const together = new Map<Together, [string, Source][]>();
   // Surefire writes the text of a test set beside its XML, which has all tests.
@@ -52,8 +53,12 @@ export function readReport(
     if (typeof read !== "function") together.set(read, [...(together.get(read) ?? []), [name, source]]);
     else if (source.binary) reports.push([name, naming(() => readOne(reader, source))]);
     else
-      for (const { line, report } of naming(() => readParts(written.text, reader, source, readOne)))
+      for (const { line, report } of naming(() => readParts(written.text, reader, source, readOne))) {
         reports.push([line === 1 ? name : `${cut(name, 200)}, line ${line}`, report]);
+        count += report.cases.length;
+      }
+    // A retry has cases of another file, which are attempts when all are merged.
+    if (count > 2 * MAX_CASES) throw tooManyTogether();
   }
   for (const [read, sources] of together) {
     const [name] = sources[0]!;
@@ -88,6 +93,8 @@ export function cutPrelude(bytes: Uint8Array): { bytes: Uint8Array<ArrayBuffer>;
     const text = toText(bytes);
     if (text === null || /^\s*(?:<|$)/.test(text.slice(0, 1_000)) || recogniseSource(toSource(text))) return null;
     const beginning = findBeginning(text);
+    // The server says that a report before it is broken.
+    if (beginning?.lost) return null;
     return beginning && { bytes: new TextEncoder().encode(text.slice(beginning.at)), line: beginning.line };
   } catch (error) {
     if (error instanceof ReportError) return null;

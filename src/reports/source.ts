@@ -36,7 +36,9 @@ export function toText(bytes: Uint8Array): string | null {
   if (isSubunit(bytes)) return null;
   const kind = binaryKind(bytes);
   if (kind) throw new ReportError(`it is ${kind}, not a test report`);
-  return decode(bytes);
+  const text = decode(bytes);
+  // Files that were joined have a byte-order mark each.
+  return text.includes("\ufeff") ? text.replace(/^\ufeff/gm, "") : text;
 }
 
 export function toSource(raw: string): Source {

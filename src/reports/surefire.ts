@@ -24,6 +24,8 @@ const SET = new RegExp(`^${COUNTS}, Time elapsed: .*?(?: --? in (.+))?$`);
 const TOTAL = new RegExp(`^${COUNTS}(?:, Flakes: \\d{1,9})?$`);
 const TEST = /^(\S.*?)(?: --|  ?)? ?Time elapsed: ([\d.,]+) (?:s|sec)(?:\s+<<< (FAILURE|ERROR)!)?$/;
 const ANNOUNCED_SET = /^(?:(Test set: )|Running )(\S.*)$/;
+/** A class, or TestNG's suite without a name: programs print other lines that begin with "Running". */
+const CLASS = /^(?:(?:[\w$]+\.)+[A-Z][\w$]*|[\w$]*(?:Test|Suite|Spec|IT)[\w$]*)$/;
 const BUILD_END = /^BUILD (SUCCESS|FAIL|ERROR)/;
 
 /** A line that only these texts have. */
@@ -45,13 +47,22 @@ type Test = {
 };
 type TestSet = Counts & { name: string; named: Test[] };
 /** The test sets between the heading and the total of one run; a .txt file has neither. */
-type Run = { sets: TestSet[]; isPrinted: boolean; total: Counts | null; flaky: Map<string, number> };
+type Run = {
+  sets: TestSet[];
+  isPrinted: boolean;
+  /** The classes that were announced and have no counts yet. */
+  open: Set<string>;
+  total: Counts | null;
+  flaky: Map<string, number>;
+};
 
 type Reading = {
   runs: Run[];
   /** The test set that was announced last, and whether it is that of a .txt file without counts. */
   announced: string;
   isOpen: boolean;
+  /** Whether a line "Running" was the last one of test sets. */
+  isRunning: boolean;
   /** The test that the lines of a stack trace belong to. */
   last: Test | null;
   section: "sets" | "results" | "flakes" | "end";
@@ -63,17 +74,30 @@ type Reading = {
 /** Throws a ReportError if there are no test sets. */
 export function readSurefire(text: string): Report {
   const reading: Reading = {
-    ...{ runs: [], announced: "", isOpen: false, last: null, section: "sets", flake: "", completedAt: null },
+    ...{
+      runs: [],
+      announced: "",
+      isOpen: false,
+      isRunning: false,
+      last: null,
+      section: "sets",
+      flake: "",
+      completedAt: null,
+    },
     build: { isDone: !/^(?:\[INFO\] )?Scanning for projects/m.test(text), failure: null },
   };
   for (const line of linesOf(clean(text))) readLine(reading, line);
   const { runs, build, isOpen } = reading;
   if (runs.length === 0) throw new ReportError("it has no counts of tests by Surefire");
-  const isCut = isOpen || !build.isDone || runs.some(({ isPrinted, total }) => isPrinted && !total);
+  const [open] = runs.flatMap((run) => [...run.open]);
+  const isCut =
+    isOpen || open !== undefined || !build.isDone || runs.some(({ isPrinted, total }) => isPrinted && !total);
+  requireNames(runs);
   const cutter = createCutter();
   const warnings: string[] = [];
   const cases = runs.flatMap((run) => casesOf(run, cutter, warnings));
-  const failure = build.failure ?? (isCut ? "The output breaks off" : null);
+  const end = open === undefined ? "The output breaks off" : `${open} began and has no result`;
+  const failure = build.failure ?? (isCut ? end : null);
   if (failure !== null && !cases.some(({ status }) => status === "failed"))
     cases.push(toFault(cutter, { name: isCut ? "(test run did not finish)" : "(build failed)", message: failure }));
   const unnamed = cases.filter(({ name }) => UNNAMED.test(name)).length;
@@ -92,19 +116,39 @@ function readLine(reading: Reading, written: string): void {
   const run = () => reading.runs.at(-1) ?? startRun(reading, false);
   const set = SET.exec(line);
   const announced = ANNOUNCED_SET.exec(line);
+  const isClass = announced?.[1] === undefined && CLASS.test(announced?.[2] ?? "");
+  const total = reading.section === "sets" ? TOTAL.exec(line) : null;
   if (line === " T E S T S" || line === "T E S T S") startRun(reading, true);
-  else if (reading.section !== "sets") readResults(reading, written, line);
+  else if (/^\[ERROR\] COMPILATION ERROR\b/.test(written)) reading.build.failure = "Compilation error";
+  else if (reading.section === "end" && isClass) {
+    // Failsafe and other executions have no heading in a log that was filtered.
+    startRun(reading, run().isPrinted);
+    announce(reading, announced![2]!, true);
+  } else if (reading.section !== "sets") readResults(reading, written, line);
   else if (announced) {
-    Object.assign(reading, { announced: announced[2], isOpen: announced[1] !== undefined, last: null });
+    announce(reading, announced[2]!, isClass);
+    reading.isOpen = announced[1] !== undefined;
   } else if (set) {
-    run().sets.push({ ...toCounts(set), name: set[5] ?? reading.announced, named: [] });
-    [reading.isOpen, reading.last] = [false, null];
+    const name = set[5] ?? reading.announced;
+    const { sets, open } = run();
+    sets.push({ ...toCounts(set), name, named: [] });
+    // In parallel and without its name, or with another one than was announced, it is the result of any.
+    open.delete(open.has(name) ? name : (open.values().next().value ?? ""));
+    [reading.isOpen, reading.isRunning, reading.last] = [false, false, null];
+  } else if (total && !reading.isRunning && reading.runs.at(-1)?.sets.length && run().open.size === 0) {
+    // While a class runs, its tests may print such a line.
+    [run().total, reading.section] = [toCounts(total), "end"];
   } else if (/^Results ?:$/.test(line)) [reading.section, reading.last] = ["results", null];
   else readTest(reading, written, line);
 }
 
+function announce(reading: Reading, name: string, isClass: boolean): void {
+  Object.assign(reading, { announced: name, isRunning: true, last: null });
+  if (isClass) (reading.runs.at(-1) ?? startRun(reading, false)).open.add(name);
+}
+
 function startRun(reading: Reading, isPrinted: boolean): Run {
-  const run: Run = { sets: [], isPrinted, total: null, flaky: new Map() };
+  const run: Run = { sets: [], isPrinted, open: new Set(), total: null, flaky: new Map() };
   reading.runs.push(run);
   Object.assign(reading, { section: "sets", last: null });
   return run;
@@ -156,6 +200,31 @@ function toName(text: string): { suite: string; name: string } {
 
 const keyOf = ({ suite, name }: { suite: string; name: string }): string => `${suite}\0${name}`;
 
+/** Maximum numbers of tests that the whole text counts and does not name: a line can count any number. */
+const MAX_UNNAMED = { failed: 1_000, others: 20_000 };
+
+/** Throws a ReportError before too many test cases are made of counts. */
+function requireNames(runs: Run[]): void {
+  const sum = { failed: 0, others: 0 };
+  let named = 0;
+  for (const set of runs.flatMap(({ sets }) => sets)) {
+    const { failed, passed, skipped } = countUnnamed(set);
+    sum.failed += failed;
+    sum.others += passed + skipped;
+    named += set.named.length;
+  }
+  for (const [kind, adjective] of [
+    ["failed", "failed "],
+    ["others", "passed or skipped "],
+  ] as const)
+    if (sum[kind] > MAX_UNNAMED[kind])
+      throw new ReportError(
+        `it counts more than ${MAX_UNNAMED[kind].toLocaleString("en")} ${adjective}tests that it does not name: ` +
+          `send the files TEST-*.xml of Surefire, which name all tests`,
+      );
+  if (named + sum.failed + sum.others > MAX_CASES) throw tooManyCases();
+}
+
 const UNNAMED = /^\((?:passed|failed|skipped) test \d+\)$/;
 
 function casesOf({ sets, total, flaky }: Run, cutter: Cutter, warnings: string[]): ReportedCase[] {
@@ -174,7 +243,6 @@ function casesOf({ sets, total, flaky }: Run, cutter: Cutter, warnings: string[]
     seen.add(set.name);
     if (isRerun) continue;
     for (const key of ["tests", "failed", "skipped"] as const) sum[key] += set[key];
-    if (cases.length + named.size + Math.max(set.tests, set.failed + set.skipped) > MAX_CASES) throw tooManyCases();
     cases.push(...unnamedCases(set, cutter));
   }
   for (const test of named.values()) cases.push(toCase(cutter, toResult(test, flaky.get(keyOf(test)))));
@@ -188,11 +256,15 @@ function casesOf({ sets, total, flaky }: Run, cutter: Cutter, warnings: string[]
   return cases;
 }
 
+function countUnnamed(set: TestSet): Record<"passed" | "failed" | "skipped", number> {
+  const named = set.named.filter(({ outcome }) => outcome !== undefined).length;
+  const passed = set.tests - set.failed - set.skipped - (set.named.length - named);
+  return { passed: Math.max(0, passed), failed: Math.max(0, set.failed - named), skipped: set.skipped };
+}
+
 /** The tests of a set that the text counts and does not name, each with a number instead. */
 function unnamedCases(set: TestSet, cutter: Cutter): ReportedCase[] {
-  const failed = Math.max(0, set.failed - set.named.filter(({ outcome }) => outcome !== undefined).length);
-  const passed = set.tests - set.failed - set.skipped - set.named.filter(({ outcome }) => outcome === undefined).length;
-  const counts = { failed, passed: Math.max(0, passed), skipped: set.skipped };
+  const counts = countUnnamed(set);
   return (["passed", "failed", "skipped"] as const).flatMap((status) =>
     Array.from({ length: counts[status] }, (_, index) =>
       toCase(cutter, { suite: set.name, name: `(${status} test ${index + 1})`, status }),

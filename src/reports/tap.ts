@@ -3,7 +3,7 @@
 import { toCase } from "./fields.ts";
 import { type Report, ReportError } from "./report.ts";
 import { toTapCases } from "./tap_cases.ts";
-import { isCounted, type TapLevel, PLAN_MISMATCH, toBreak, toPlanMismatch } from "./tap_plan.ts";
+import { isCounted, numberWarnings, type TapLevel, PLAN_MISMATCH, toBreak, toPlanMismatch } from "./tap_plan.ts";
 import { dropTimes, isTestFile, nameOfGlib, type TapPoint, toTapPoint } from "./tap_point.ts";
 import { toPlainTap } from "./tap_source.ts";
 import { clean, createCutter, linesOf, MAX_CASES, toMs, tooManyCases } from "./text.ts";
@@ -72,6 +72,7 @@ export function readTap(written: string): Report {
   // node numbers a file without tests by its position among the files.
   if (/^# cancelled \d+$/m.test(text)) for (const point of top) point.number = 0;
   const mismatch = toBreak(levels, isTap && /\{\s*$/.test(text)) ?? toPlanMismatch(levels[0]!, isCounted(text, top));
+  const numbers = numberWarnings(levels[0]!);
   close(levels);
   dropTimes(top);
 
@@ -94,7 +95,7 @@ export function readTap(written: string): Report {
     durationMs,
     completedAt: null,
     context: {},
-    warnings: cutter.warnings(),
+    warnings: [...numbers, ...cutter.warnings()],
   };
 }
 

@@ -18,6 +18,15 @@ export function toPlanMismatch({ plans, points, indent }: TapLevel, isCounted = 
   return isCounted ? null : toRepetition(plans, points);
 }
 
+/** A warning for points whose numbers the plan does not have, although their count is right. */
+export function numberWarnings({ plans, points }: TapLevel): string[] {
+  const plan = plans.reduce((sum, one) => sum + one, 0);
+  const highest = points.reduce((most, { number }) => Math.max(most, number), 0);
+  return plans.length > 0 && points.length === plan && highest > plan
+    ? [`The plan is of ${plural(plan, "test")}, but one has the number ${highest}`]
+    : [];
+}
+
 /** Whether the text ends with the right totals. mocha gives the failure of a hook the number of a test. */
 export function isCounted(text: string, points: TapPoint[]): boolean {
   const [, passed, failed] = /^# pass (\d{1,9})\n# fail (\d{1,9})$/m.exec(text.slice(-1_000)) ?? [];

@@ -7,8 +7,9 @@ const PLAIN =
   /^(?:[ \t]*#.*\n|[ \t\r]*\n){0,1000}[ \t]*(?:K?TAP version 1\d?\b|1\.\.\d+|(not )?ok\b( \d| -)?(?! {2}\t)|Bail out!)/i;
 /** A line that only TAP has. */
 const CERTAIN = /^[ \t]*(?:K?TAP version|1\.\.\d+[ \t]*(?:$|#)|not ok\b|ok (?:\d|-))/im;
-/** Lines of other programs may come before a version or a plan, such as "> shop@1.0.0 test". */
-const START = /^(?:.*\n){1,1000}?(?=(?:K?TAP version \d+|1\.\.\d+)[ \t]*(?:\n|$))/i;
+/** The first line that is none of another program; any program prints a line "ok". */
+const FIRST =
+  /^[ \t]*(?:K?TAP version \d|1\.\.\d+[ \t]*\r?(?:$|#)|not ok\b|ok (?:\d+(?=[\s#-]|$)|-)|Bail out!|# Subtest:)/im;
 const POINT = /^[ \t]*(?:not )?ok\b/m;
 
 /**
@@ -32,23 +33,25 @@ export function isPlainTap(text: string): boolean {
   return not !== undefined || rest !== undefined || !/ok$/i.test(beginning) || CERTAIN.test(text);
 }
 
-/** Whether there is TAP in the text. */
-export const isTap = (text: string): boolean => isPlainTap(text) || isProve(text) || preludeEnd(text) > 0;
+/** Whether there is TAP in the text, which lines of other programs may come before. */
+export const isTap = (text: string): boolean => isPlainTap(text) || isProve(text) || hasTap(text);
+
+/** Whether it has a test of TAP, and more than an "ok", which any program may print. */
+export const hasTap = (text: string): boolean =>
+  /^Bail out!/m.test(text) ||
+  (POINT.test(text) && /^[ \t]*(?:K?TAP version|1\.\.\d+[ \t]*\r?(?:$|#)|not ok\b)/m.test(text));
+
+/** Where TAP begins, behind the lines of other programs. */
+export const startOfTap = (text: string): number => Math.max(0, text.search(FIRST));
 
 /** prove announces its files and prints the tests of each below, unless all are skipped. */
 export const isProve = (text: string): boolean =>
   text.includes(" ..") && (POINT.test(text) || RESULT.test(text)) && linesOf(text).some((line) => HEADER.test(line));
 
-/** Returns where the version or the plan begins, if other lines come before it and a test comes after it, else 0. */
-function preludeEnd(text: string): number {
-  const [before = ""] = START.exec(text) ?? [];
-  return POINT.test(text.slice(before.length)) ? before.length : 0;
-}
-
 /** Returns plain TAP, in which subtests are indented by four spaces and each file of prove is a subtest. */
 export function toPlainTap(text: string): string {
   if (isProve(text)) return fromProve(linesOf(text));
-  const plain = isPlainTap(text) ? text : text.slice(preludeEnd(text));
+  const plain = isPlainTap(text) ? text : text.slice(startOfTap(text));
   return /^\s*KTAP version/i.test(plain) && /^ {2}\S/m.test(plain) ? fromKtap(plain) : plain;
 }
 

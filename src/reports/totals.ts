@@ -157,7 +157,7 @@ export function createTotals() {
     return [];
   };
   const warn = (tally: SuiteTotals, declared: Declared) => {
-    const warning = describeDisagreement(tally, declared);
+    const warning = describeOddTotal(tally) ?? describeDisagreement(tally, declared);
     if (warning === null) return;
     if (isTop(tally) && root.length < MAX_WARNED_SUITES) root.push(warning);
     else if (inner.length < MAX_WARNED_SUITES) inner.push(warning);
@@ -202,6 +202,15 @@ function toDeclared({ attributes }: SuiteTotals): Declared {
     skipped: number("skipped") ?? number("skips") ?? number("skip") ?? number("ignored"),
     disabled: number("disabled"),
   };
+}
+
+function describeOddTotal(tally: SuiteTotals): string | null {
+  const odd = ["tests", "failures", "errors", "skipped"].find((key) =>
+    /^\s*(?!NaN)[^\s\d.+-]/.test(tally.attributes[key] ?? ""),
+  );
+  return odd === undefined
+    ? null
+    : `${toSubject(tally)} declares ${odd}="${cut(tally.attributes[odd]!, 50)}", which is no number`;
 }
 
 const isTop = ({ outer }: SuiteTotals): boolean => outer?.outer === null;

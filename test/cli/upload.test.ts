@@ -57,6 +57,13 @@ describe("reports", () => {
     const { output, errors } = await upload(project, ["r.txt", "--task", "unit"], { folder });
     expect(errors).toContain('In "r.txt" a report begins at line 3: it is read from there');
     expect(output).toContain("1 passed, 1 failed");
+    const log = { folder: createFolder({ "rep.tap": "connecting\nBail out! db\nok 1 - x\n1..1\n" }) };
+    const whole = await upload(project, ["rep.tap", "--task", "tap"], log);
+    expect(whole.output).toContain("1 passed, 1 failed");
+    expect(whole.errors).not.toContain("begins at");
+    const broken = { folder: createFolder({ "rep.tap": '1..1\nok 1 - x\n{\n  "stats": {\n    "suites": 1,' }) };
+    const red = await upload(project, ["rep.tap", "--task", "broken"], broken);
+    expect(red.output).toStartWith("FAILED broken: report is incomplete; 1 passed, 1 failed");
   });
 
   test("say where they ran, and options win", async () => {

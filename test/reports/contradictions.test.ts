@@ -119,3 +119,9 @@ test.each(RESULTS)("%s: a test case with an unknown %s has failed, with a warnin
   expect(cases.slice(0, 2)).toMatchObject([{ status: "failed", kind }, { status: "passed" }]);
   expect(warnings.at(-1)).toMatch(/^The result "greenish" is unknown: 1 test case counted as failed$/i);
 });
+
+test("a total that is no number is a warning", () => {
+  expect(read('<testsuite failures="one"><testcase name="a"/></testsuite>').warnings).toEqual([
+    'The report declares failures="one", which is no number',
+  ]);
+});

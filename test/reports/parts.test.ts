@@ -39,6 +39,16 @@ describe("two reports in one text are both read", () => {
     expect(inShort(read(text.replaceAll("\n", "\r\n")))).toEqual(expected);
   });
 
+  test("two documents of JSON on one line are, too", () => {
+    const second = GREEN_REPORTS.jest!.replaceAll('"a"', '"c"');
+    expect(inShort(read(GREEN_REPORTS.jest!.trimEnd() + second))).toEqual([
+      "passed: a",
+      "passed: b",
+      "passed: c",
+      "passed: b",
+    ]);
+  });
+
   test.each([
     ["go_test2json.ndjson", "libtest.ndjson"],
     ["libtest.ndjson", "go_test2json.ndjson"],
@@ -80,6 +90,82 @@ test("what follows a document of JSON is named, and refused where it may be a br
   expect(refusalOf('{"uuid":"1","status":"passed","start":1}\n{"uuid":"2","status":"failed","start":1}')).not.toBe(
     "accepted",
   );
+});
+
+describe("a document that begins like a report and cannot be read to its end is red, and says so", () => {
+  const lost = (text: string) => {
+    const { cases, partial } = read(text);
+    return cases.filter(({ name }) => name === "(broken report)").map(({ message }) => [partial, message]);
+  };
+  const whole = "TAP version 13\nok 1 - x\n1..1\n";
+  const mocha = JSON.stringify(JSON.parse(GREEN_REPORTS.mocha!), null, 2);
+
+  test.each([
+    ["it breaks off", mocha.slice(0, -1)],
+    ["it breaks off", mocha.slice(0, mocha.length / 2)],
+    ["it breaks off", "{"],
+    ["malformed XML at line 1: it breaks off inside <testsuites>", "<testsuites>\n"],
+    ["it breaks off", '<?xml version="1.0"?>\n'],
+    ['expected a key, found "Server is up"', mocha.replace('"failures": 0,', "$&\nServer is up")],
+  ])("%#: %s", (reason, text) => {
+    const message = `The report that begins at line 4 cannot be read: ${reason}`;
+    expect(lost(whole + text)).toEqual([[true, message]]);
+  });
+
+  test("before a whole report, and below JUnit, too", () => {
+    const half = mocha.slice(0, mocha.length / 2);
+    expect(lost(`starting\n${half}\n${whole}`)).toHaveLength(1);
+    expect(lost(`${half}\n${whole}`)).toHaveLength(1);
+    expect(lost(JUNIT + half)).toHaveLength(1);
+  });
+
+  test("whole values, and lines that are no JSON, are what programs print", () => {
+    const lines = [
+      '{"level":"info"}',
+      "[object Object]",
+      "[INFO] up",
+      "{ a: 1 }",
+      "[ { a: 1 } ]",
+      "[]",
+      "[12:01] GET /",
+    ];
+    const printed = [
+      ...lines,
+      '{\n  "tests": [\n1]\n}',
+      '{"level":"info","tests":5}',
+      "<- done",
+      "{ stats: { tests: 1 } }",
+    ];
+    for (const text of [...printed, printed.join("\n")])
+      expect(inShort(read(`${whole}${text}\n`))).toEqual(["passed: x"]);
+    expect(short("1..2", "ok 1 - a", '{"stats": {', "ok 2 - b")).toEqual(["passed: a", "passed: b"]);
+  });
+});
+
+test("TAP that was cut off below or above its plan is red below another report", () => {
+  for (const first of [JUNIT, GREEN_REPORTS.trx, GREEN_REPORTS.go])
+    for (const begun of ["ok\n1..29\n", "ok 1 a\nup\nok 2 b\n"])
+      expect(inShort(read(`${first}\n${begun}`)).at(-1)).toBe("failed error: (plan mismatch)");
+});
+
+test("joined files have a byte-order mark each", () => {
+  expect(short("\ufeff1..1", "ok 1 - x", `\ufeff${GREEN_REPORTS.junit}`)).toEqual([
+    "passed: x",
+    "passed: s > a",
+    "passed: t > b",
+  ]);
+  expect(short("1..1", "ok 1 - x", '\ufeff<?xml version="1.0" enc')).toEqual([
+    "passed: x",
+    "failed error: (broken report)",
+  ]);
+});
+
+test("TAP that a test printed into a document is no report, behind lines of other programs", () => {
+  const xml = (printed: string) =>
+    `up\n<testsuites><testsuite name="s"><testcase name="a"><failure/><system-out>\n${printed}</system-out></testcase></testsuite></testsuites>`;
+  expect(inShort(read(xml("TAP version 13\n1..1\nok 1 - x\n")))).toEqual(["failed failure: s > a"]);
+  expect(inShort(read(xml("ok 1 - x\n1..1\n")))).toEqual(["failed failure: s > a"]);
+  expect(short("up", "ok 1 x", "1..1", GREEN_REPORTS.junit!)).toEqual(["passed: x", "passed: s > a", "passed: t > b"]);
 });
 
 describe("prove", () => {

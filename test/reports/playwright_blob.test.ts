@@ -136,3 +136,17 @@ describe("the zip archive", () => {
     expect(() => readWith({ maxInflatedBytes: 1_048_576 }, zip("report.jsonl", bomb, 0xfffffff))).toThrow("1 MiB");
   });
 });
+
+test("a test that ends many times, each time with an annotation more, is read in linear time", () => {
+  const annotation = (n: number) => ({ type: "issue", description: `#${n}` });
+  const [begin, end] = attempt("a", { status: "passed" });
+  const ends = Array.from({ length: 13_000 }, (_, n): Event => {
+    const { test, result } = end![1] as { test: object; result: object };
+    return ["onTestEnd", { test: { ...test, annotations: [annotation(n)] }, result: { ...result, attachments: [] } }];
+  });
+  const text = lines(project(entry("a")), begin!, ...ends, ended("passed"));
+  const began = performance.now();
+  expect(inShort(read(text))).toEqual(["passed: p > a"]);
+  // Joined again at each event, they took 62 s.
+  expect(performance.now() - began).toBeLessThan(3_000);
+});

@@ -137,6 +137,24 @@ export function isSilentTogether(first: Uint8Array, second: Uint8Array, between 
   }
 }
 
+/** Whether a whole report and the beginning of another in one text are read as a whole and green one: the other is lost. */
+export function isSilentBeginning(first: Uint8Array, beginning: Uint8Array, between = "\n"): boolean {
+  const [all, alone, both] = [first, beginning, Buffer.concat([first, Buffer.from(between), beginning])].map(
+    (bytes) => {
+      try {
+        return read(bytes);
+      } catch (error) {
+        if (error instanceof ReportError) return null;
+        throw error;
+      }
+    },
+  );
+  if (!both || both.partial || isRed(both)) return false;
+  // Any program may print the first words of a text; a document begins with its first character.
+  if (!alone) return /^\s*(?:[{<]|\[(?!\w))/.test(Buffer.from(beginning).toString());
+  return alone.partial || isRed(alone) || both.cases.length < all!.cases.length + alone.cases.length;
+}
+
 const ODD_TEXTS = ["", "-1", "NaN", "1e999", "__proto__", "constructor", "true", "9".repeat(400), "\u{1f680}"];
 
 /**

@@ -62,9 +62,44 @@ describe("what broke off is not green", () => {
     expect(inShort(printed(SET, ...total)).at(-1)).toBe("failed error: (failure without a test case)");
   });
 
-  test("more tests than are kept are refused before they are made", () => {
-    const huge = "Tests run: 1, Failures: 999999999, Errors: 0, Skipped: 0, Time elapsed: 1 s - in A";
-    expect(refusalOf(huge)).toStartWith("it has more than 200,000 cases");
+  test("a class that began and has no result is red, whatever stands before it", () => {
+    const begun = "[INFO] Running com.acme.CartTest";
+    const message = "com.acme.CartTest began and has no result";
+    for (const lines of [
+      ["Running A", SET, begun],
+      [begun, "Running com.acme.PriceTest", SET.replace(/A$/, "com.acme.PriceTest")],
+      [BAR, " T E S T S", BAR, "Running A", SET, ...TOTAL, "[INFO] --- failsafe:3.2.5:integration-test ---", begun],
+      [BAR, " T E S T S", BAR, "Running A", SET, begun, ...TOTAL, "[INFO] BUILD SUCCESS"],
+    ]) {
+      const { cases, partial } = read(lines.join("\n"));
+      expect([partial, cases.at(-1)]).toMatchObject([true, { name: "(test run did not finish)", message }]);
+    }
+    const printedLines = ["Running migrations", "[INFO] Running Checkstyle", "Running build.sh"];
+    expect(printed("Running A", ...printedLines, SET, ...TOTAL, ...printedLines).partial).toBe(false);
+  });
+
+  test("totals and a compilation are, without a heading or the end of the build", () => {
+    const total = "[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0";
+    const sets = `Running com.acme.CartTest\n${total}\n${SET.replace(/A$/, "com.acme.CartTest")}`;
+    expect(inShort(read(sets))).toEqual(["passed: com.acme.CartTest > (passed test 1)"]);
+    expect(inShort(read(`${sets}\n${total}`)).at(-1)).toBe("failed error: (failure without a test case)");
+    const compilation = printed(SET, ...TOTAL, "[ERROR] COMPILATION ERROR : ");
+    expect(compilation.cases.at(-1)).toMatchObject({ name: "(build failed)", message: "Compilation error" });
+  });
+
+  test("more tests than are kept, or without names, are refused before they are made", () => {
+    const counted = (tests: number, failed: number) =>
+      `Tests run: ${tests}, Failures: ${failed}, Errors: 0, Skipped: 0, Time elapsed: 1 s - in A\n`;
+    const refused = (limit: string) =>
+      `it counts more than ${limit} tests that it does not name: send the files TEST-*.xml of Surefire, which name all tests`;
+    expect(refusalOf(counted(1, 999_999_999))).toBe(refused("1,000 failed"));
+    expect(refusalOf(counted(600, 600).repeat(2))).toBe(refused("1,000 failed"));
+    expect(refusalOf(counted(199_999, 0).repeat(14))).toBe(refused("20,000 passed or skipped"));
+    expect(refusalOf(counted(19_000, 500))).toBe("accepted");
+    const files = Array.from({ length: 50 }, () => counted(20_000, 0));
+    expect(() => read(...files)).toThrow("together they have more than 200,000 cases");
+    const mixed = `${counted(20_000, 0)}TAP version 13\n1..1\nok 1 - a\n`.repeat(200);
+    expect(refusalOf(mixed)).toStartWith("it holds too many reports one after");
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { cutPrelude } from "../../src/reports/read.ts";
 import type { ReportedCase } from "../../src/reports/report.ts";
-import { fixtureBytes, read as readText } from "./reading.ts";
+import { fixtureBytes, inShort, read as readText, refusalOf } from "./reading.ts";
 import { isFull } from "../depth.ts";
 
 const read = (...lines: string[]) => readText(lines.join("\n"));
@@ -252,4 +253,31 @@ test.each([
   ["ok#skip", "skipped", "(no name)"],
 ])("%j is read as Test::Harness reads it", (line, status, name) => {
   expect(read("1..1", line).cases).toMatchObject([{ status, name }]);
+});
+
+describe("lines of other programs come before it", () => {
+  test.each([
+    ["connecting\nBail out! db\nok 1 - x\n1..1\n", ["passed: x", "failed error: (bail out)"]],
+    [
+      "log\n# Subtest: p\n    ok 1 - a\n    not ok 2 - b\n    1..2\nok 1 - p\nok 2 - q\n1..2\n",
+      ["passed: p > a", "failed failure: p > b", "passed: q"],
+    ],
+    ["connecting to db\nok 1 a\nok 2 b\n1..2\n", ["passed: a", "passed: b"]],
+    ["up\nok\nok 1 - a\n1..1\n", ["passed: a"]],
+    [`${"log\n".repeat(5_000)}not ok 1 - a\n1..1\n`, ["failed failure: a"]],
+  ])("%#", (text, expected) => {
+    expect(inShort(readText(text))).toEqual(expected);
+    expect(inShort(readText(text.replaceAll("\n", "\r\n")))).toEqual(expected);
+    // So no program has to cut them off, and could cut off more.
+    expect(cutPrelude(new TextEncoder().encode(text))).toBeNull();
+  });
+
+  test("but an ok with a number alone is no TAP", () => {
+    expect(refusalOf("PASS\nok 1 is fine\n")).toBe("it is plain text, not a test report");
+  });
+});
+
+test("a number that the plan does not have is a warning", () => {
+  const { cases, warnings } = read("1..2", "ok 2 - a", "ok 3 - b");
+  expect([cases.length, warnings]).toEqual([2, ["The plan is of 2 tests, but one has the number 3"]]);
 });

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { GREEN_REPORTS } from "./green_reports.ts";
-import { silentGreens } from "./reading.ts";
+import { isSilentBeginning, silentGreens } from "./reading.ts";
 
 test.each(Object.entries(GREEN_REPORTS))("%s", (_, text) => {
   expect(silentGreens(Buffer.from(text))).toEqual([]);
@@ -35,4 +35,18 @@ test("TeamCity service messages that do not count their tests are green only bet
   // "#" and "##" may be printed by anything.
   const positions = [-1, 0, 1, 2].map((offset) => first.length + offset);
   expect(silentGreens(Buffer.from(first + suite("B")))).toEqual(positions);
+});
+
+describe("the beginning of any report below a whole one is red", () => {
+  const others = Object.entries(GREEN_REPORTS);
+  test.each(["tap", "go", "go_json", "surefire", "teamcity", "junit"])("below %s", (name) => {
+    const first = Buffer.from(GREEN_REPORTS[name]!);
+    const silent = others.flatMap(([other, text]) =>
+      [1, 5, 20, text.length * 0.1, text.length * 0.5, text.length * 0.95, text.trimEnd().length - 1]
+        .map(Math.floor)
+        .filter((position) => isSilentBeginning(first, Buffer.from(text).subarray(0, position)))
+        .map((position) => `${other} cut at ${position}`),
+    );
+    expect(silent).toEqual([]);
+  });
 });

@@ -1,13 +1,13 @@
 /**
- * Cuts reports of all formats at random positions, and joins two reports of any two formats in one text: nothing may be lost and the
- * rest be green. `bun test/lab/reports/silence.ts [cuts] [concatenations] [seed]`, by default 20,000 and 5,000.
+ * Cuts reports of all formats at random positions, and joins two reports of any two formats in one text, of which the
+ * second is whole or cut: nothing may be lost and the rest be green. `bun test/lab/reports/silence.ts [cuts] [concatenations] [seed]`, by default 20,000 and 5,000.
  */
 
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { ReportError } from "../../../src/reports/report.ts";
 import { createRandom } from "../../random.ts";
 import { GREEN_REPORTS } from "../../reports/green_reports.ts";
-import { isSilentTogether, read, silentGreens } from "../../reports/reading.ts";
+import { isSilentBeginning, isSilentTogether, read, silentGreens } from "../../reports/reading.ts";
 import { WRITTEN } from "../../reports/written.ts";
 
 const [cuts = 20_000, concatenations = 5_000, seed = Date.now() % 2 ** 31] = process.argv.slice(2).map(Number);
@@ -58,6 +58,9 @@ for (let n = 0; n < concatenations; n++) {
   const between = pick(["\n", "\n$ npm test\n", "\r\n\r\n", "\nok\n", "\n[INFO] next\n"]);
   if (isSilentTogether(convert(first.bytes), convert(second.bytes), between))
     tell(`${first.name}, then ${second.name}, with ${JSON.stringify(between)} between`);
+  const position = integer(1, second.bytes.length);
+  if (isSilentBeginning(convert(first.bytes), convert(second.bytes.subarray(0, position)), between))
+    tell(`${first.name}, then ${second.name} cut at ${position}, with ${JSON.stringify(between)} between`);
 }
 for (const [finding, times] of found) console.error(`${finding}${times > 1 ? ` (${times} times)` : ""}`);
 console.log({ wholes: wholes.length, formats: byFormat.length, cuts, concatenations, silentGreens: found.size });
