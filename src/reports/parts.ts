@@ -227,8 +227,8 @@ function toPiece(from: number, reader: Reader, source: Source): Piece {
   return { from, reader, source, kind: name === "tap" && !isPlainTap(text) && isProve(text) ? "prove" : name };
 }
 
-/** TAP that was cut off below its plan, or above it. */
-const CUT_TAP = /^1\.\.[1-9]\d*\s*$|^ok 1\b.*\n(?:.*\n){0,100}?ok 2\b/;
+/** TAP that was cut off below its version or its plan, or above the latter. */
+const CUT_TAP = /^K?TAP version \d|^1\.\.[1-9]\d*\s*$|^ok 1\b.*\n(?:.*\n){0,100}?ok 2\b/;
 
 /** Returns the report that begins at a line; a document is recognised by more than the line. */
 function pieceAt(text: string, at: number, kind: string): Piece | null {

@@ -144,7 +144,7 @@ describe("a document that begins like a report and cannot be read to its end is 
 
 test("TAP that was cut off below or above its plan is red below another report", () => {
   for (const first of [JUNIT, GREEN_REPORTS.trx, GREEN_REPORTS.go])
-    for (const begun of ["ok\n1..29\n", "ok 1 a\nup\nok 2 b\n"])
+    for (const begun of ["ok\n1..29\n", "TAP version 13\n# Subtest: a\n", "ok 1 a\nup\nok 2 b\n"])
       expect(inShort(read(`${first}\n${begun}`)).at(-1)).toBe("failed error: (plan mismatch)");
 });
 
