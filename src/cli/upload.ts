@@ -96,17 +96,15 @@ async function deliver(
       return await sendReports(address, reports, { ...sent, ...failureOf([ended?.problem, short]) }, sending);
     };
     let end = await send();
-    for (
-      let tries = 0, bad;
-      tries < MAX_UNREADABLE && (bad = unreadableOf(reports, end));
-      tries++, end = await send()
-    ) {
+    for (let tries = 0; tries < MAX_UNREADABLE; tries++) {
+      const unreadable = findUnreadable(reports, end);
+      if (!unreadable) break;
       // The results of the others count.
-      reports.splice(reports.indexOf(bad), 1);
-      const { problem } = end as Refused;
-      absent.push(problem);
-      found.problems.push(problem);
-      await voice.note(problem);
+      reports.splice(unreadable.index, 1);
+      absent.push(unreadable.problem);
+      found.problems.push(unreadable.problem);
+      await voice.note(unreadable.problem);
+      end = await send();
     }
     if (absent.length > 0 && end.end === "uploaded") await voice.note("The missing report is recorded as a failure");
     const isUnknown = exitCode === undefined || (mayBeEmpty && !hasFailed);
@@ -131,12 +129,11 @@ async function deliver(
   return end;
 }
 
-type Refused = Extract<UploadEnd, { problem: string }>;
-
-/** Returns the report that the server could not read, if there are others. */
-function unreadableOf(reports: Reports, end: UploadEnd): Reports[number] | undefined {
+/** Returns the place of the report that the server could not read, and why; undefined: there is none, or there are no others. */
+function findUnreadable(reports: Reports, end: UploadEnd): { index: number; problem: string } | undefined {
   if (end.end !== "refused" || end.status !== 400 || reports.length < 2) return undefined;
-  return reports.find(({ name }) => end.problem.includes(`Cannot read ${JSON.stringify(name)}:`));
+  const index = reports.findIndex(({ name }) => end.problem.includes(`Cannot read ${JSON.stringify(name)}:`));
+  return index === -1 ? undefined : { index, problem: end.problem };
 }
 
 const STRICT_CODES: Record<End["end"], number> = { uploaded: 0, stopped: 0, nothing: 1, refused: 1, away: 3 };
