@@ -246,7 +246,7 @@ const FOOTER = "Admin commands take the same DATA_DIR or DATABASE_URL as the ser
 const findCommand = (name: string | undefined): AdminCommand | undefined =>
   name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 
-/** The usage of all commands, as lines of the help of `assay`. */
+/** The usage of all commands. */
 const ADMIN_USAGE = Object.entries(COMMANDS)
   .map(([name, command]) => toUsage(name, command))
   .join("\n");

@@ -57,10 +57,8 @@ function findOne(given: string, directory: string): { isNamed: boolean } & ({ na
     const stats = statOf(resolve(directory, given));
     if (stats?.isDirectory())
       return {
-        ...{
-          isNamed: true,
-          problem: `"${given}" is a directory: name its files, such as "${join(given, "**/*.xml")}"`,
-        },
+        isNamed: true,
+        problem: `"${given}" is a directory: name its files, such as "${join(given, "**/*.xml")}"`,
       };
     if (stats) return { isNamed: true, names: [given] };
     if (!isGlob) return { isNamed: true, problem: `File not found: "${given}"` };

@@ -81,11 +81,13 @@ async function deliver(
     const text = problems.filter((problem) => problem !== undefined).join("; ");
     return text === "" ? {} : { failure: voice.clean(text).slice(0, MAX_FAILURE).toWellFormed() };
   };
+  // The split may have given a shard no files.
+  const mayHaveNoFiles = parameters["shard"] !== undefined && !hasFailed && !mayBeEmpty;
   const { exit_code: _, ...others } = parameters;
   const sent = {
     ...others,
     ...(hasOwnCode ? { exit_code: exitCode } : {}),
-    ...(parameters["shard"] !== undefined && !hasFailed && !mayBeEmpty ? { allow_empty: "if_no_files" } : {}),
+    ...(mayHaveNoFiles ? { allow_empty: "if_no_files" } : {}),
     ...toGateParameters(given.gate, found.problems),
   };
   if (reports.length > 0) {
@@ -113,13 +115,8 @@ async function deliver(
     await voice.note(end.problem);
   } else if (exitCode === undefined && !mayBeEmpty) return { end: "nothing", problem: "No report found" };
   if (mayBeEmpty && !hasFailed) return await sendReports(address, NOTHING, sent, sending);
-  if (parameters["shard"] !== undefined && !hasFailed && ended?.problem === undefined) {
-    const end = await sendReports(
-      address,
-      NOTHING,
-      { ...sent, ...toGateParameters(given.gate, []), allow_empty: "if_no_files" },
-      sending,
-    );
+  if (mayHaveNoFiles && ended?.problem === undefined) {
+    const end = await sendReports(address, NOTHING, { ...sent, ...toGateParameters(given.gate, []) }, sending);
     if (end.end === "uploaded") found.problems.length = 0;
     if (end.end !== "refused" || end.status !== 400) return end;
   }

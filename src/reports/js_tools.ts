@@ -93,11 +93,11 @@ const readPlaywright: ToolReader = ({ name, classname, file, hostname }) => {
   return { suite: withProject(hostname, titles.suite), name: titles.name, file: file ?? classname };
 };
 
-/** Readers by the name of the root element, which each reporter has a default for. */
-const TOOLS: Record<string, ToolReader> = {
-  "vitest tests": readVitest,
-  "jest tests": readJest,
-  "Mocha Tests": readMocha,
+/** Tools by the name of the root element, which each reporter has a default for. */
+const TOOLS: Record<string, { name: string; read: ToolReader }> = {
+  "vitest tests": { name: "Vitest", read: readVitest },
+  "jest tests": { name: "Jest", read: readJest },
+  "Mocha Tests": { name: "Mocha", read: readMocha },
 };
 
 const PLAYWRIGHT_ATTRIBUTES = "errors failures id name skipped tests time";
@@ -105,21 +105,19 @@ const PLAYWRIGHT_ATTRIBUTES = "errors failures id name skipped tests time";
 /** Returns whether Playwright wrote this root element. It writes the name of a project where others write that of the machine. */
 export const isPlaywright = (root: Attributes): boolean => Object.keys(root).sort().join(" ") === PLAYWRIGHT_ATTRIBUTES;
 
-/** Returns the reader for the tool that wrote this root element, or undefined where another one wrote it. */
-export function toolReaderOf(root: Attributes): ToolReader | undefined {
-  if (isPlaywright(root)) return asPlaywright;
-  return Object.hasOwn(TOOLS, root.name ?? "") ? TOOLS[root.name!] : undefined;
-}
-
-/** The names of tools whose own formats keep retries, which their JUnit XML omits, by the name of the root element. */
-const TOOL_NAMES: Record<string, string> = { "vitest tests": "Vitest", "jest tests": "Jest", "Mocha Tests": "Mocha" };
-
-/** Returns the tool that wrote this root element, if its own format says more; undefined: it does not, or another one wrote it. */
-export const betterToolOf = (root: Attributes): string | undefined =>
-  isPlaywright(root) ? "Playwright" : Object.hasOwn(TOOL_NAMES, root.name ?? "") ? TOOL_NAMES[root.name!] : undefined;
-
 /** Only Playwright's class name is the file that its test suite is called after. */
 const asPlaywright: ToolReader = (test) => (test.classname === test.file ? readPlaywright(test) : undefined);
+
+const PLAYWRIGHT = { name: "Playwright", read: asPlaywright };
+
+const toolOf = (root: Attributes): { name: string; read: ToolReader } | undefined =>
+  isPlaywright(root) ? PLAYWRIGHT : Object.hasOwn(TOOLS, root.name ?? "") ? TOOLS[root.name!] : undefined;
+
+/** Returns the reader for the tool that wrote this root element, or undefined where another one wrote it. */
+export const toolReaderOf = (root: Attributes): ToolReader | undefined => toolOf(root)?.read;
+
+/** Returns the tool that wrote this root element, if its own format keeps retries, which its JUnit XML omits; undefined: another one wrote it. */
+export const betterToolOf = (root: Attributes): string | undefined => toolOf(root)?.name;
 
 const TIMED_OUT = /\btimeout of \d+ ?m?s exceeded\b/i;
 

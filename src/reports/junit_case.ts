@@ -8,7 +8,7 @@ import type { CaseName, KnownNames, ReportedCase } from "./report.ts";
 import { cut, type Cutter, MAX_NAME, msFromSeconds, toLine } from "./text.ts";
 import type { SuiteTotals } from "./totals.ts";
 
-/** What a test case inherits from the suites around it. */
+/** The fields that a test case inherits from the suites around it. */
 type CaseFrame = { suites: string[]; file: string | null; tally: SuiteTotals };
 
 export type ToolReader = ReturnType<typeof toolReaderOf>;

@@ -127,7 +127,7 @@ function split(text: string, piece: Piece, read: Read, trials: Trials): ReadPiec
   const broken: BrokenDocument[] = [];
   const own = isExact(source) ? null : brokenAt(text, from);
   if (own) broken.push(own);
-  // What is inside a report is the output of a test.
+  // A broken document inside of a report is the output of a test.
   const lostBefore = (to: number): ReadPiece[] => {
     const lost = broken.slice(-MAX_TRIED_DOCUMENTS).findLast(({ at }) => {
       if (at >= to) return false;

@@ -10,7 +10,7 @@ const MAX_READING_COST = 2_000_000;
 const weights = new Uint16Array(256);
 for (const [char, weight] of Object.entries(WEIGHTS)) weights[char.charCodeAt(0)] = weight;
 
-/** What stands in reports of CTest with outputs that are compressed, which may expand considerably. */
+/** Words that reports of CTest contain if their outputs are compressed. These may expand considerably. */
 const COMPRESSED_OUTPUTS = ["Testing", "compression"].map((word) => [
   Buffer.from(word),
   // UTF-16 of either byte order.

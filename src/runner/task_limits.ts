@@ -1,4 +1,4 @@
-/** What ends a task before its command ends by itself: a stop, its time limit, or a command that prints nothing. */
+/** Ends a task before its command ends by itself: for a stop, its time limit, or a command that prints nothing. */
 
 /** The reason with which a runner that is stopped ends its tasks. */
 export const RUNNER_STOPPED = "The runner was stopped";

@@ -49,7 +49,10 @@ export function executionsOfCommit(sql: Sql, projectId: Given, given: Fragment):
     ) each_length where not (${areFew}) and is_same_commit(commit, ${given})`;
 }
 
-/** Inserts commits that are not known yet, and parents that earlier clones did not have; `rows` is JSON, in the order of hashes, so that servers do not wait for each other in a circle. */
+/**
+ * Inserts commits that are not known yet, and parents that earlier clones did not have. `rows` is JSON, in the order of hashes, so that
+ * servers do not wait for each other in a circle.
+ */
 export const insertCommits = (sql: Sql, projectId: Given, rows: Given): Fragment => sql`
   insert into commit (project_id, hash, parent, author, committed_at, subject)
   select ${projectId}, c.hash, c.parent, c.author, c."committedAt", c.subject
@@ -64,16 +67,19 @@ export function toCommitRows(commits: readonly DescribedCommit[]): string {
   return JSON.stringify([...byHash.values()].toSorted((a, b) => (a.hash < b.hash ? -1 : 1)));
 }
 
-/** What people call a commit; null: no upload has described it. */
+/** The words that people know a commit by; null: no upload has described it. */
 export type CommitWords = { commitAuthor: string | null; commitSubject: string | null };
+
+/** A condition on a described commit: `name`, an expression, is its hash or the beginning of it. */
+const isNamedBy = (sql: Sql, name: Fragment): Fragment =>
+  sql`length(${name}) >= 7 and hash >= lower(${name}) and hash < lower(${name}) || 'g'`;
 
 /** A table of one row: "commitAuthor" and "commitSubject" of the commit that `hash`, an expression, names in full or by its beginning. */
 export const wordsOfCommit = (sql: Sql, projectId: Given, hash: Fragment): Fragment => sql`
   lateral (
     select max(author) as "commitAuthor", max(subject) as "commitSubject" from (
       select author, subject from commit
-      where project_id = ${projectId} and length(${hash}) >= 7 and hash >= lower(${hash}) and hash < lower(${hash}) || 'g'
-      limit 1) c)`;
+      where project_id = ${projectId} and ${isNamedBy(sql, hash)} limit 1) c)`;
 
 export type ListedCommit = { hash: string; author: string; subject: string };
 
@@ -89,8 +95,8 @@ export const selectCommitsBetween = (sql: Sql, projectId: string, { good, bad }:
 >`
   with recursive chain as (
     select c.*, 1 as length from lateral (
-      select hash, parent, author, subject from commit where project_id = ${projectId}
-        and length(${bad}) >= 7 and hash >= lower(${bad}) and hash < lower(${bad}) || 'g' limit 1) c
+      select hash, parent, author, subject from commit
+      where project_id = ${projectId} and ${isNamedBy(sql, sql`${bad}::text`)} limit 1) c
     union all
     select c.hash, c.parent, c.author, c.subject, chain.length + 1 from chain join commit c
       on c.project_id = ${projectId} and c.hash = chain.parent

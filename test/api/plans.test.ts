@@ -318,7 +318,7 @@ describe("a shard that does not run all files of its plan", () => {
     expect((await send(half, 2, "if_no_files")).body.warnings).toEqual(["The split gave shard 2 of 2 no files"]);
     const { status, body } = await send(await begin(), 1, "if_no_files");
     expect([status, body.error.message]).toEqual([400, expect.stringContaining("nothing says that the split gave")]);
-    // Whoever allows empty reports does not get a green run in which no shard has run anything.
+    // A run in which no shard has run anything is not green, even if its reports may be empty.
     const both = await begun([mine!, theirs!]);
     expect((await send(both, 1, "true")).body.verdict).toBe("passed");
     const last = (await send(both, 2, "true")).body;

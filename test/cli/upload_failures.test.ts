@@ -43,7 +43,7 @@ describe("an upload that fails breaks no build, unless it is to", () => {
         `assay: File not found: "no.xml"\nassay: No file matches "no/*.xml"\n` +
         `assay: Results were not uploaded: No report found\n`,
     });
-    // What is there is sent all the same, and a file that is named stands for tests that did not run.
+    // The files that exist are sent all the same, and a named file that is missing stands for tests that did not run.
     const project = await addProject(acme);
     const { code, output, errors } = await upload(project, ["r.xml", "no.xml", "--strict"], { folder });
     expect([code, output, errors]).toEqual([

@@ -69,7 +69,7 @@ function parse(text: string): Map<string, Family> {
   return families;
 }
 
-/** What /metrics answers, without the second for which it answers the same. */
+/** Returns the text of /metrics, without the second for which it answers the same. */
 const scrape = async () => parse(await metrics.exposition());
 const valueOf = (families: Map<string, Family>, name: string, labels = "") =>
   families.get(name)?.samples.get(`{${labels}}`);

@@ -1,4 +1,4 @@
-/** What the split of a task says about the report of a shard: files that were to run and did not, or that there were none to run. */
+/** Compares the report of a shard with the split of its task: finds files that did not run, and shards that have no files. */
 
 import { countUnrun } from "../../rules/batches.ts";
 import { createFileMatch, hashShard, unitOf } from "../../rules/plan.ts";
@@ -110,11 +110,8 @@ async function tellSkipped(
   const skipped = isPartial ? known : absent;
   const more = skipped.length - MAX_NAMED;
   const names = `${skipped.slice(0, MAX_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-  const where = isPartial
-    ? skipped.length === 1
-      ? "is in no report"
-      : "are in no report"
-    : "no report has ever named";
-  const text = `${counted(skipped.length, "file")} of the split went to this shard and ${isPartial ? where : `${where} ${skipped.length === 1 ? "it" : "them"}`}: ${names}`;
+  const isOne = skipped.length === 1;
+  const what = isPartial ? `${isOne ? "is" : "are"} in no report` : `no report has ever named ${isOne ? "it" : "them"}`;
+  const text = `${counted(skipped.length, "file")} of the split went to this shard and ${what}: ${names}`;
   return { text, isPartial };
 }

@@ -65,7 +65,7 @@ export type ReportFacts = {
   stored: StoredResults | undefined;
   /** The quarantined test cases among those that failed in the report or in the stored blocks. */
   quarantined: ReadonlySet<number>;
-  /** What the split of the task over shards says about the report. */
+  /** The comparison of the report with the split of the task over shards; undefined: there is nothing to say. */
   splitNote: SplitNote | undefined;
   /** Earlier failures outside of tests, such as in hooks, that the report shows to be over. */
   replaced: readonly ReplacedFailure[];
