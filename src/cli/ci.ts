@@ -24,8 +24,6 @@ export type CiBuild = {
   baseBranch?: string;
   /** The newest commit of that branch that the tested tree contains. */
   baseCommit?: string;
-  /** That commit and those before it, as lines of `git log`; absent where the checkout does not have it. */
-  commits?: string;
   buildUrl?: string;
   /** The default branch, which few systems provide. */
   defaultBranch?: string;
@@ -303,21 +301,6 @@ function isShard(shard: string): boolean {
   return index !== undefined && index >= 1 && index <= total!;
 }
 
-/** 50 lines of this length are no more than an upload may have. */
-const MAX_LINE = 900;
-/** Number of commits that are described where no base is known. */
-const LISTED_COMMITS = 20;
-
-/** Describes the tested commit and those before it, up to the base. */
-function describeCommits({ commit, baseCommit }: Pick<Said, "commit" | "baseCommit">, git: Git): string | undefined {
-  if (commit === undefined || !/^[0-9a-f]{7,64}$/i.test(commit)) return undefined;
-  const max = baseCommit === undefined ? LISTED_COMMITS : MAX_COMMITS;
-  const log = gitLogOf(commit, max);
-  const described =
-    (baseCommit === undefined ? undefined : git(...log, `^${baseCommit}`, "--")) ?? git(...log, "--") ?? "";
-  return keepCommitLines(described, MAX_LINE);
-}
-
 const isAddress = (url: string) => url.length <= 2_000 && /^https?:\/\/[^/?#\s]/i.test(url) && URL.canParse(url);
 
 /**
@@ -334,7 +317,7 @@ export function detectBuild(
     return value === "" || value === "false" ? undefined : value;
   };
   const said = readVariables({ get, readFile, git });
-  const build: Omit<Said, "commits"> = {
+  const build: Said = {
     system: said.system,
     // The end of a long key distinguishes the builds of a job.
     executionKey: said.executionKey?.slice(-200).toWellFormed(),
@@ -349,8 +332,7 @@ export function detectBuild(
     buildUrl: said.buildUrl !== undefined && isAddress(said.buildUrl) ? said.buildUrl : undefined,
     shard: said.shard !== undefined && isShard(said.shard) ? said.shard : undefined,
   };
-  const described = { ...build, commits: describeCommits(build, git) || undefined };
-  return Object.fromEntries(Object.entries(described).filter(([, value]) => value !== undefined)) as CiBuild;
+  return Object.fromEntries(Object.entries(build).filter(([, value]) => value !== undefined)) as CiBuild;
 }
 
 /** The same for a working directory and its repository. */
@@ -360,3 +342,19 @@ export const findCiBuild = (context: BuildContext): CiBuild =>
     (path) => readText(resolve(context.directory, path)),
     (...args) => askGit(context, ...args),
   );
+
+/** 50 lines of this length are no more than an upload may have. */
+const MAX_LINE = 900;
+/** Number of commits that are described where no base is known. */
+const LISTED_COMMITS = 20;
+
+/** Describes the tested commit and those before it, up to the base, as lines of git; "" where the checkout does not have it. */
+export function describeCommits(
+  context: BuildContext,
+  { commit, baseCommit }: Pick<CiBuild, "commit" | "baseCommit">,
+): string {
+  if (commit === undefined || !/^[0-9a-f]{7,64}$/i.test(commit)) return "";
+  const log = gitLogOf(commit, baseCommit === undefined ? LISTED_COMMITS : MAX_COMMITS);
+  const sinceBase = baseCommit === undefined ? undefined : askGit(context, ...log, `^${baseCommit}`, "--");
+  return keepCommitLines(sinceBase ?? askGit(context, ...log, "--") ?? "", MAX_LINE);
+}

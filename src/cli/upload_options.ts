@@ -2,7 +2,7 @@
 
 import { parseArgs } from "node:util";
 import { findRepositoryRoot } from "../runner/repository_root.ts";
-import type { CiBuild } from "./ci.ts";
+import { type CiBuild, describeCommits } from "./ci.ts";
 import type { BuildContext } from "./invocation.ts";
 import type { Machine } from "./machine.ts";
 import type { AttachmentScope } from "../runner/named_attachments.ts";
@@ -190,10 +190,11 @@ function parse(args: string[]) {
  */
 export function toParameters(
   { parameters, tags, flags, attachments }: UploadArguments,
-  { environment, directory }: BuildContext,
+  context: BuildContext,
   build: CiBuild,
   machine: Machine,
 ): Record<string, string> {
+  const { environment, directory } = context;
   const started = environment["ASSAY_EXECUTION_ID"]?.trim() || undefined;
   const { executionKey: key, task, shard, branch, commit, pullRequest, buildUrl, untrusted } = build;
   const isNamed = parameters["execution_key"] !== undefined || parameters["execution_id"] !== undefined;
@@ -207,7 +208,7 @@ export function toParameters(
     pull_request: pullRequest,
     base_branch: build.baseBranch,
     base_commit: build.baseCommit,
-    commits: parameters["commit"] === undefined ? build.commits : undefined,
+    commits: parameters["commit"] === undefined ? describeCommits(context, build) : undefined,
     build_url: buildUrl,
     ...machine,
     repository_root: findRepositoryRoot(directory),

@@ -132,7 +132,7 @@ testLinearity(
     "bisect_range.ts": { readRange: null },
     "bisect_server.ts": { searchLines: null, searchOnServer: null },
     "ci.ts": {
-      ...{ askGit: null, findCiBuild: null },
+      ...{ askGit: null, describeCommits: null, findCiBuild: null },
       detectBuild: (text) =>
         SYSTEMS.map((system) =>
           detectBuild(
