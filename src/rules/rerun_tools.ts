@@ -12,6 +12,7 @@ import {
   VAGUE,
   ARROWS,
   ANYTHING,
+  either,
   isCut,
   flatten,
   titlePattern,
@@ -37,6 +38,8 @@ export type TestTool = {
   /** The name of the tool, and the word that must follow it. */
   name: RegExp;
   verb?: string;
+  /** An option without which it is another tool. */
+  flag?: string;
   /** A word that may come after it, without which it watches the files. */
   mode?: RegExp;
   /** Options of a command that conflict with the selection. */
@@ -87,6 +90,21 @@ export const TEST_TOOLS: Record<Preset, TestTool> = {
         (pattern) => ["-t", pattern],
       ),
   },
+  mocha: {
+    name: /^_?mocha$/,
+    conflict: /^(?:-[gfi](?:.+)?|--f?grep(?:=.*)?|--invert)$/,
+    select: (cases, command) => {
+      // Reports of JUnit have the suites in the names, and other texts than suites before them.
+      const style = /\s(?:-R|--reporter)[\s=]+json\b/.test(command) ? TITLES : VAGUE;
+      return [{ args: ["--grep", quoted(titles(cases, style))] }];
+    },
+  },
+  node: {
+    name: /^node$/,
+    flag: "--test",
+    conflict: /^--test-(?:name-pattern|skip-pattern|only|shard)(?:=.*)?$/,
+    select: (cases) => [{ args: [`--test-name-pattern=${quoted(nodePattern(cases))}`] }],
+  },
   playwright: {
     name: /^playwright$/,
     verb: "test",
@@ -116,6 +134,11 @@ export const TEST_TOOLS: Record<Preset, TestTool> = {
     name: /^rspec$/,
     conflict: /^(?:-e|-E|--example(?:=.*)?|--example-matches(?:=.*)?|--only-failures|-n|--next-failure)$/,
     select: selectRspec,
+  },
+  phpunit: {
+    name: /^phpunit(?:\.phar)?$/,
+    conflict: /^--(?:filter|testsuite|group|exclude-filter)(?:=.*)?$/,
+    select: selectPhpunit,
   },
   go: {
     name: /^(?:go|gotestsum)$/,
@@ -205,6 +228,23 @@ function* selectRspec(cases: Cases): Generator<Selection> {
   const files = isRunnable ? cases.files().map(toFileWord) : [];
   yield { args: [...files, "-E", quoted(titles(cases, TITLES))] };
   if (files.length > 0) yield { args: files, note: ALL_OF_FILES };
+}
+
+/** Node before 22 looks at the own names of a test and of the tests around it, later ones at all names together. */
+function nodePattern({ only }: Cases): string {
+  const names = only.flatMap(({ suite, name }) => [...(suite === "" ? [] : suite.split(" > ")), name]);
+  return `(?:^|\\s)${either(names.map((one) => flatten(one, TITLES)))}\\s*$`;
+}
+
+/** A test with data sets is run with all of them. */
+function selectPhpunit(cases: Cases): Selection[] {
+  const tests = cases.only.map(({ suite, name }) => {
+    const method = name.replace(/\swith data set [\s\S]*$/, "");
+    if (!/^[\p{L}_][\p{L}\p{N}_]*$/u.test(method)) cannot(`${quote(name)} is not the name of a method of PHP`);
+    const type = suite.split(" > ").at(-1)!.split(/[\\.]/).at(-1)!;
+    return `${/^[\p{L}_][\p{L}\p{N}_]*$/u.test(type) ? type : ""}::${method}`;
+  });
+  return [{ args: ["--filter", quoted(`(?:${[...new Set(tests)].join("|")})(?:\\s|$)`)] }];
 }
 
 /** Runs a subtest by its whole test, because its name cannot always be selected. */

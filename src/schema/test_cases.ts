@@ -12,6 +12,7 @@ import {
   described,
   executionId,
   listText,
+  MAX_SLUG_LENGTH,
   patchOf,
   sample,
   taskSlug,
@@ -201,6 +202,27 @@ export const testCasesPatch = v.strictObject({
     "The test cases, 1 to 100: either all are changed, or none",
   ),
   ...testCasePatch.entries,
+});
+
+const MAX_ASKED = 100;
+const ASKED = `expected 1 to ${MAX_ASKED} test cases`;
+
+export const newTestCasesRequest = v.strictObject({
+  taskSlug: described(text(MAX_SLUG_LENGTH), "The task, with the tags of its variant as in a test run", "unit"),
+  testCases: described(
+    v.pipe(
+      listOf(v.strictObject(caseNames), { max: MAX_ASKED, expected: ASKED, tooMany: ASKED }),
+      v.minLength(1, ASKED),
+    ),
+    "The test cases as a report names them; paths of files are relative to the repository",
+  ),
+});
+
+export const newTestCases = v.strictObject({
+  testCases: described(
+    v.array(v.strictObject(caseNames)),
+    "Those of them that the default branch has never run, in the order of the request",
+  ),
 });
 
 export const changedTestCases = v.strictObject({
