@@ -11,7 +11,7 @@ import { cleanTexts } from "./output.ts";
 import { findReports, type FoundReports, keepFresh, readReportFiles } from "./report_files.ts";
 import { findAddress, type NoAddress, openAddress } from "./upload_address.ts";
 import { type UploadArguments, readArguments, toParameters } from "./upload_options.ts";
-import { uploadAttachments } from "./upload_attachments.ts";
+import { holdAttachments, uploadAttachments } from "./upload_attachments.ts";
 import { createVoice, tellProblem, tellRun, type Voice } from "./upload_output.ts";
 import { type Reports, sendReports, type UploadEnd } from "./upload_request.ts";
 import { askNewTests } from "./new_tests_request.ts";
@@ -168,7 +168,14 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
   const there = findReports(given.reports, directory);
   const found = ended ? keepFresh(there, before.reports, beganAt) : there;
   let reports = (await load(found, voice)).map((report): AttemptReport => ({ ...report, attempt: 1 }));
+  const { scope, root } = given.attachments;
+  const naming = {
+    ...{ scope, root: resolve(directory, root), format: parameters["format"] },
+    reports: found.files.map(({ path }) => path),
+  };
+  let held: Awaited<ReturnType<typeof holdAttachments>> = [];
   if (ended && mayRetry(given, ended, found, reports)) {
+    held = await holdAttachments(naming);
     const { retryFailed } = await import("./retry.ts");
     const all = await retryFailed({
       ...{ options: given.retry!, command: command!, ended, reports, invocation, signal: stop!.signal },
@@ -203,17 +210,8 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
     }
     const attach = findAttachments(given, directory, before.attachments, command ? beganAt : undefined);
     for (const problem of attach.problems) await voice.note(problem);
-    const { scope, root } = given.attachments;
     const lines = await uploadAttachments(address as ServerAddress, {
-      ...{
-        run: end.run,
-        scope,
-        root: resolve(directory, root),
-        format: parameters["format"],
-        patienceMs: given.patienceMs,
-        signal: stop?.signal,
-      },
-      reports: found.files.map(({ path }) => path),
+      ...{ ...naming, held, run: end.run, patienceMs: given.patienceMs, signal: stop?.signal },
       attach: attach.files.map(({ path }) => path),
     });
     for (const line of lines) await voice.note(line);

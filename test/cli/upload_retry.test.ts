@@ -1,7 +1,7 @@
 /** `assay upload --retry`: the tests of a command that failed run again, and what the run, the job and the history say of it. */
 
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createAsking } from "../asking.ts";
 import { createFolder } from "../commands.ts";
@@ -108,6 +108,22 @@ describe("a failure that passes when it runs again", () => {
       "assay: All tests have passed in the end, but the last command exited with 3",
     ]);
     expect(await run()).toMatchObject({ verdict: "failed", exitCode: 3 });
+  });
+
+  test("keeps its evidence, although the tool deletes it before it runs again", async () => {
+    const { retry, own, folder } = await prepare(["a:fp"]);
+    writeFileSync(
+      join(folder, "tool.sh"),
+      `rm -rf shots; case="<testcase name='a'/>"; code=0
+if [ $# -eq 0 ]; then mkdir shots; echo pixels > shots/a.txt; code=1
+case="<testcase name='a'><failure/><system-out>[[ATTACHMENT|shots/a.txt]]</system-out></testcase>"; fi
+echo "<testsuite name='s'>$case</testsuite>" > r.xml; exit $code`,
+    );
+    const { code, lines } = await retry("--retry", "1");
+    expect([code, lines.at(-1)]).toEqual([0, expect.stringContaining("1 attachment")]);
+    const [{ id }] = await own.list("/executions?branch=topic");
+    const files = await own.list(`/executions/${id}/test-runs/unit/attachments`);
+    expect(files).toMatchObject([{ name: "a.txt", bytes: 7 }]);
   });
 
   test("decides the gate", async () => {
