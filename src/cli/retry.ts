@@ -1,6 +1,6 @@
 /** Runs the tests of a wrapped command that failed again, and decides the exit code of all attempts together. */
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readReport } from "../reports/read.ts";
@@ -10,11 +10,10 @@ import { identify, type PlacedCase } from "../rules/identity.ts";
 import { withRelativePaths } from "../rules/repository_root.ts";
 import { LIST_VARIABLE } from "../rules/rerun_cases.ts";
 import { type RerunCommand, toRerunCommand } from "../rules/rerun_command.ts";
-import { findPreset } from "../rules/rerun_insertion.ts";
-import { quoted } from "../rules/shell.ts";
 import { caseTitle } from "../wording/case_title.ts";
 import type { Invocation } from "./invocation.ts";
 import type { RetryOptions } from "./retry_options.ts";
+import { findTool, toScript } from "./test_command.ts";
 import type { EndedCommand } from "./wrapped_command.ts";
 
 /** A report file, and the attempt of the tests that has written it, from 1 on. */
@@ -50,7 +49,7 @@ export async function retryFailed(retry: Retry): Promise<{ ended: EndedCommand; 
   let last = retry.ended;
   let failed = await failuresOf(retry, reports);
   if (!failed || failed.cases.length === 0) return first;
-  const rerun = options.rerun ?? presetOf(retry);
+  const rerun = options.rerun ?? findTool(retry.command, retry.invocation.directory);
   if (rerun === undefined) {
     await note("Not run again: the command runs no tool whose way to select tests is known; --rerun can tell");
     return first;
@@ -147,27 +146,6 @@ async function selectCandidates(
 function toTitles(cases: readonly PlacedCase[]): string {
   const named = cases.slice(0, 3).map((one) => `"${caseTitle(one)}"`);
   return cases.length > 3 ? `${named.join(", ")} and ${cases.length - 3} more` : named.join(" and ");
-}
-
-/** The words of a shell that runs a script, and the script: that of the command if it is one. */
-function toScript(command: readonly string[]): { shell: string[]; script: string } {
-  const [program = "", flag = "", script] = command;
-  if (command.length === 3 && /^(?:.*\/)?(?:ba|da|k|z)?sh$/.test(program) && /^-[a-z]*c$/.test(flag))
-    return { shell: [program, flag], script: script! };
-  const words = command.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : quoted(word)));
-  return { shell: ["/bin/sh", "-c"], script: words.join(" ") };
-}
-
-const presetOf = ({ command, invocation }: Retry): string | undefined =>
-  findPreset(toScript(command).script, readScripts(invocation.directory));
-
-function readScripts(directory: string): Record<string, unknown> {
-  try {
-    const { scripts } = JSON.parse(readFileSync(join(directory, "package.json"), "utf8")) as { scripts?: object };
-    return { ...scripts };
-  } catch {
-    return {};
-  }
 }
 
 async function runAgain({ run, command: words }: Retry, { command, list }: Extract<RerunCommand, { whole: false }>) {

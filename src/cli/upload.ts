@@ -164,7 +164,10 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
   const publicUrl = environment["ASSAY_PUBLIC_URL"]?.trim();
   const sending = { patienceMs: given.patienceMs, signal: stop?.signal, publicUrl };
   const open = () => openAddress(source, { patience: toPatience(sending), signal: stop?.signal, secrets });
-  let ended = command && (await runCommand(command, stop!, invocation));
+  const run = flags["skip-quarantined"]
+    ? await (await import("./skip_tests.ts")).skipTests(command!, parameters, await open(), { voice, directory })
+    : command;
+  let ended = run && (await runCommand(run, stop!, invocation));
   const there = findReports(given.reports, directory);
   const found = ended ? keepFresh(there, before.reports, beganAt) : there;
   let reports = (await load(found, voice)).map((report): AttemptReport => ({ ...report, attempt: 1 }));

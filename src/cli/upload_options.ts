@@ -46,6 +46,7 @@ ${TAG_HELP}
   --no-attachments        send no files that reports name
   --attach-root DIR       only files below this directory are sent (default: the working directory)
 ${RETRY_HELP}
+  --skip-quarantined      leave out the tests whose quarantine says so
 ${GATE_HELP}
   --strict                exit with an error if the upload fails (see below)
   --json                  print one line of JSON: the server's answer, or { "error": { "message" } }
@@ -100,6 +101,7 @@ const FLAGS = [
   "no-attachments",
   "no-owners",
   "gate-dry-run",
+  "skip-quarantined",
 ] as const;
 
 export type UploadArguments = {
@@ -144,6 +146,8 @@ export function readArguments(args: string[]): UploadArguments {
   const { gate: mode, "gate-missing": missing } = values as { gate?: string; "gate-missing"?: string };
   const gate = readGateOptions({ gate: mode, missing }, flags["gate-dry-run"] === true);
   if (positionals.length === 0) throw new UsageError("Missing report after upload: name a file or a glob");
+  if (flags["skip-quarantined"] && !command)
+    throw new UsageError("--skip-quarantined needs the command of the tests after --");
   if (command?.length === 0) throw new UsageError("Missing command after --");
   if (command && parameters["exit_code"] !== undefined)
     throw new UsageError("upload takes either --exit-code or a command after --");

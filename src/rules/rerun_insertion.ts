@@ -15,8 +15,11 @@ const ASSIGNMENT = /^[A-Za-z_]\w*=/;
 
 const nameOf = (word: Word | undefined) => word?.text?.replace(/^.*\//, "").replace(/\.(?:[cm]?js|cmd|exe)$/, "") ?? "";
 
-/** Returns a function that inserts the words of a preset into the command of a task. Fails if this is impossible. */
-export function toInsertion(preset: Preset, command: string): (args: string) => string {
+/**
+ * Returns a function that inserts the words of a preset into the command of a task. `keepsPaths`: the paths and packages of the command
+ * stay. Fails if this is impossible.
+ */
+export function toInsertion(preset: Preset, command: string, keepsPaths = false): (args: string) => string {
   const tool = TEST_TOOLS[preset];
   const { commands: all, problem } = scanShell(command);
   const commands = all.map(withoutPrefix).filter(({ length }) => length > 0);
@@ -44,7 +47,7 @@ export function toInsertion(preset: Preset, command: string): (args: string) => 
   // gotestsum and npm pass on what follows "--"; other tools end their options there.
   const isHandedOn = nameOf(words[after - 1]) === "gotestsum" || (isScript && nameOf(words[0]) === "npm");
   const own = isHandedOn ? (split === -1 ? [] : rest.slice(split + 1)) : split === -1 ? rest : rest.slice(0, split);
-  const stripped = tool.strip ? tool.strip(own) : [];
+  const stripped = tool.strip && !keepsPaths ? tool.strip(own) : [];
   const dashes = isHandedOn && split === -1 ? " --" : "";
   // Inserted before the options of the command, because the last one may need a value; "go -C" must be the first.
   const last = preset === "go" ? own.at(-1) : undefined;

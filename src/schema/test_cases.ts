@@ -40,6 +40,7 @@ export type FlakySign = (typeof FLAKY_SIGNS)[number];
 export const quarantine = v.strictObject({
   reason: described(v.string(), "Why", "#12"),
   until: v.pipe(v.nullable(time), v.description("The end of the quarantine; null: until it is ended by hand")),
+  skip: described(v.boolean(), "Whether jobs leave the test out until then: it is not missing in their runs", false),
   createdAt: described(time, "Since when"),
   automation: described(
     v.nullable(v.string()),
@@ -158,6 +159,7 @@ export const testCaseFilter = v.strictObject({
   owner: described(v.optional(text(200)), "Only test cases of this owner, alone or with others", "@acme/cart"),
   owned: described(v.optional(booleanText), "true: only test cases with an owner; false: only those without"),
   quarantined: described(v.optional(booleanText), "true: only quarantined test cases; false: only the others"),
+  skip: described(v.optional(booleanText), "true: only test cases that jobs leave out; false: only the others"),
   sort: described(
     v.optional(v.picklist(SORTS, `expected "flakeRate", "failures", "p95Ms" or "lastRunAt"`)),
     "The sort order, greatest or latest first; lastRunAt: by its day in UTC. Default: the order in which they were first seen",
@@ -165,12 +167,19 @@ export const testCaseFilter = v.strictObject({
   ),
 });
 
+/** A test that does not run is forgotten. */
+export const MAX_SKIPPED_DAYS = 30;
+
 const quarantinePatch = v.strictObject(
   {
     reason: described(text(1_000), "Why", "#12"),
     until: described(
       v.optional(v.nullable(timestamp)),
       "When the quarantine ends, a time in the future; null or omitted: when it is ended by hand",
+    ),
+    skip: described(
+      v.optional(v.boolean()),
+      `Whether jobs leave the test out until then, which must be within ${MAX_SKIPPED_DAYS} days; omitted: it keeps running`,
     ),
   },
   "expected an object with a reason, or null",
