@@ -10,9 +10,9 @@ import { quoted } from "../rules/shell.ts";
 
 /** The words of a shell that runs a script, and the script: that of the command if it is one. */
 export function toScript(command: readonly string[]): { shell: string[]; script: string } {
-  const [program = "", flag = "", script] = command;
-  if (command.length === 3 && /^(?:.*\/)?(?:ba|da|k|z)?sh$/.test(program) && /^-[a-z]*c$/.test(flag))
-    return { shell: [program, flag], script: script! };
+  const shell = command.slice(0, -1);
+  if (/^(?:.*\/)?(?:ba|da|k|z)?sh$/.test(shell[0] ?? "") && /^-[a-z]*c$/.test(shell.at(-1)!))
+    return { shell, script: command.at(-1)! };
   const words = command.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : quoted(word)));
   return { shell: ["/bin/sh", "-c"], script: words.join(" ") };
 }
