@@ -363,6 +363,7 @@ function requestBody(route: Route): Json {
   const native = {
     ...convert(nativeReport, "input"),
     description: "A report in the JSON format of Assay",
+    anyOf: [{ required: ["cases"] }, { required: ["passed", "failed", "skipped"] }],
   };
   return {
     requestBody: {
