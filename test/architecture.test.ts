@@ -72,7 +72,7 @@ const SHARED = readTable(`
     rounds subunit_packets tap_cases tap_plan tap_point tap_source teamcity_cases teamcity_messages text totals unknown_results
     unpack xml_limits xml_syntax zip
   schema: absent_tests attachments automation_actions automation_runs bounded bug_reports case_ref commits culprit_searches deliveries
-    environments events executions failures fields gate integration_configs integrations known_bugs leases page
+    environments events executions failures fields gate integration_configs integrations known_bugs leases live page
     planned_tasks private_key pull_requests slower tags verifications
   senders: comment_target github_app github_check_run sender
   store: baselines bug_cases bug_fingerprints case_ref causes commits culprit_searches
