@@ -232,7 +232,9 @@ function operation(route: Route): Json {
   return {
     operationId: operationIdOf(route),
     summary: route.summary,
-    ...(route.description === undefined ? {} : { description: [route.description, ...otherFormats(route)].join(". ") }),
+    ...(route.description === undefined
+      ? {}
+      : { description: [route.description.replace(/\.$/, ""), ...otherFormats(route)].join(". ") }),
     tags: [tagOf(route.path)],
     security: [{ [`${route.access}Key`]: namedScopesOf(route) }],
     parameters: parameters(route),
