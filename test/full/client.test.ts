@@ -1,7 +1,7 @@
 /** The npm package assay-client: TypeScript checks a program that uses it, and Node runs it against a server. Needs the npm registry. */
 
 import { expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packNpmPackages } from "../../tools/npm_packages.ts";
 import { createHarness } from "../harness.ts";
@@ -76,6 +76,11 @@ console.log(JSON.stringify({
 }));
 `;
 
+/** The programs in the documents about the client. */
+const DOCUMENTED = ["docs/api.md", "tools/npm/assay-client/README.md"].flatMap((path) => [
+  ...readFileSync(join(import.meta.dir, "../..", path), "utf8").matchAll(/```js\n([^`]+)```/g),
+]);
+
 /** What the types must refuse. */
 const WRONG = `
 import { createClient } from "assay-client";
@@ -105,11 +110,8 @@ test.skipIf(!isReachable)(
       output: "",
       errors: "",
     });
-    const ended = await run(["node", "program.js"], {
-      ASSAY_URL: url,
-      ASSAY_PROJECT: acme.project,
-      ASSAY_KEY: acme.key,
-    });
+    const env = { ASSAY_URL: url, ASSAY_PROJECT: acme.project, ASSAY_KEY: acme.key };
+    const ended = await run(["node", "program.js"], env);
     expect([ended.errors, ended.code]).toEqual(["", 0]);
     expect(JSON.parse(ended.output)).toEqual({
       ...{
@@ -122,6 +124,11 @@ test.skipIf(!isReachable)(
       ...{ problem: [404, "NOT_FOUND", "string"], elsewhere: 404, missing: "TypeError: projectId is missing" },
       ...{ status: "failed", seen: true },
     });
+    expect(DOCUMENTED).toHaveLength(2);
+    for (const [index, [, program]] of DOCUMENTED.entries()) {
+      writeFileSync(join(folder, `documented${index}.js`), program!);
+      expect(await run(["node", `documented${index}.js`], env)).toMatchObject({ code: 0, errors: "" });
+    }
   },
   180_000,
 );
