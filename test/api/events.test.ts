@@ -2,6 +2,8 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { type Asking, createAsking } from "../asking.ts";
+import * as v from "valibot";
+import { streamEvents } from "../../src/schema/event_bodies.ts";
 import { readPosition, writePosition } from "../../src/rules/stream_position.ts";
 import { connect, type Tx } from "../../src/database/connect.ts";
 import { insertEvents } from "../../src/store/events.ts";
@@ -92,6 +94,28 @@ describe.concurrent("GET /projects/:projectId/events", () => {
     await stream.hears("execution.completed");
     expect(stream.named("log")).toEqual([]);
     expect(stream.isOver()).toBe(false);
+  });
+
+  test("the data of each event is as the OpenAPI document describes it", async () => {
+    const own = await fresh();
+    const run = await createRun(own, ["unit"]);
+    const [all, one] = [await open(own), await open(own, of(run))];
+    const [lease] = await run.take();
+    await run.print(lease!.id, 0, "hello\n");
+    await one.hears("log");
+    await all.hears("task", ({ status }) => status === "running");
+    await run.report(lease!.id, "pf");
+    await one.hears("end");
+    await all.hears("bug_report.opened");
+    const told = [...all.told, ...one.told];
+    const names = ["execution", "task", "log", "test_run.completed", "execution.failed", "bug_report.opened", "end"];
+    expect(names.filter((name) => !told.some(({ event }) => event === name))).toEqual([]);
+    const problems = told.flatMap(({ event, data }) =>
+      (v.safeParse(streamEvents[event]!, data).issues ?? []).map(
+        (issue) => `${event}: ${v.getDotPath(issue)}: ${issue.message}`,
+      ),
+    );
+    expect(problems).toEqual([]);
   });
 
   test("with execution_id tells one from its beginning to its end, and ends with it", async () => {
