@@ -4,6 +4,7 @@ import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
 import type { AbsentTests } from "../../../schema/absent_tests.ts";
 import { hasEnded, sumTasks } from "../../../rules/execution.ts";
+import { selectExpectedCounts } from "../../../store/absent_tests.ts";
 import { selectCaseResults } from "../../../store/case_results.ts";
 import { type ComparedRow, selectComparison } from "../../../store/comparisons.ts";
 import type { TimedExecutionRow } from "../../../store/execution_list.ts";
@@ -33,6 +34,20 @@ type Changes = {
   flakyTask: string | undefined;
 };
 
+/** Whether fewer tests ran in a task than in its baseline. Only then is an execution compared that has not passed: it takes longer. */
+async function hasLess(
+  sql: Sql,
+  projectId: string,
+  { tasks, baselineId }: { tasks: TimedExecutionRow["tasks"]; baselineId: string },
+): Promise<boolean> {
+  const expected = await selectExpectedCounts(
+    sql,
+    projectId,
+    tasks.map(({ slug }) => ({ baselineId, taskSlug: slug })),
+  );
+  return tasks.some(({ passed, failed }, index) => passed + failed < (expected[index] ?? 0));
+}
+
 /** The page of an execution that has not passed shows its failures instead of what was fixed, added or flaky. Undefined while it runs. */
 export async function readChanges(
   sql: Sql,
@@ -43,9 +58,12 @@ export async function readChanges(
   const maxResults = status === "passed" ? MAX_COMPARED_RESULTS : MAX_COMPARED_RESULTS_OF_RED;
   const isSmall =
     (["passed", "failed", "skipped"] as const).reduce((sum, name) => sum + sumTasks(tasks, name), 0) <= maxResults;
-  const flakyTask = status === "passed" ? tasks.find(({ flaky }) => flaky > 0)?.slug : undefined;
+  const isGreen = status === "passed";
+  const isCompared =
+    baselineId !== null && isSmall && (isGreen || (await hasLess(sql, projectId, { tasks, baselineId })));
+  const flakyTask = isGreen ? tasks.find(({ flaky }) => flaky > 0)?.slug : undefined;
   const [compared, slower, runId] = await Promise.all([
-    baselineId === null || !isSmall ? [] : selectComparison(sql, projectId, id, undefined),
+    isCompared ? selectComparison(sql, projectId, id, undefined) : [],
     selectSlowerTests(sql, projectId, id, MAX_TESTS_PER_KIND),
     flakyTask === undefined ? undefined : selectRunId(sql, projectId, id, flakyTask),
   ]);
@@ -89,8 +107,8 @@ function changesByKind(projectId: string, execution: TimedExecutionRow, changes:
   ];
   return [
     ...(execution.status === "passed" ? ofGreen : []),
-    // Many of them are above the failures.
-    ...(absent.missing.count > 0 ? [] : [compared("missing", "Did not run", "skipped")]),
+    // Many of them are above the failures. A rerun may repeat only some tests.
+    ...(absent.missing.count > 0 || execution.buildId !== null ? [] : [compared("missing", "Did not run", "skipped")]),
     ...(absent.newlySkipped.count > 0 ? [] : [compared("skipped", "Newly skipped", "skipped")]),
   ].filter(({ tests }) => tests.length > 0);
 }
