@@ -59,7 +59,7 @@ const SHARED = readTable(`
   cli: admin_accounts admin_options admin_trust annotations base_commit bisect_case bisect_lines bisect_options bisect_probe
     bisect_range bisect_server ci ci_key client client_commands export_attachments export_lines command_line gate help_text
     import_lines import_options import_server interruption invocation machine main output owners_file process_io
-    split_files split_options split_request tags terminal usage why_lines
+    quarantined retry_options split_files split_options split_request tags terminal test_command upload_address upload_output usage why_lines wrapped_command
   history: build files
   http: address body connection_failure descriptors fair_queue html input outbound problem target
   database: binaries compose connect delete_portion database_url exclusive home lock locks owner_gate relations server time_bounds
@@ -67,7 +67,7 @@ const SHARED = readTable(`
   secrets: escapes
   rules: absent_tests ansi blame branch ci_systems codeowners commit culprit culprit_suspects digest_table drawn_name execution
     fingerprint flaky_rates gate identity odds_facts odds_units outside outside_of_tests owner_patterns palette plan randomness report_path rerun_cases
-    rerun_insertion rerun_pattern rerun_tools shards shell stack variants
+    rerun_insertion rerun_pattern rerun_selections rerun_tools shards shell stack through_child variants
   reports: cpp_checks cucumber_steps fields go js_tools json json_lines junit_case junit_names junit_outcome junit_times playwright pytest report
     rounds subunit_packets tap_cases tap_plan tap_point tap_source teamcity_cases teamcity_messages text totals unknown_results
     unpack xml_limits xml_syntax zip

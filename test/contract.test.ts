@@ -76,7 +76,7 @@ const RUN = `${P}/executions/:executionId/test-runs/:taskSlug`;
 const inProject = (method: string, ...paths: string[]) => paths.map((path) => `${method} ${P}/${path}`);
 const OF_RUN = [`POST ${RUN}/batches`, `PUT ${RUN}/attachments`, `POST ${RUN}/attachments`];
 const UPLOAD = [
-  ...inProject("POST", "test-runs", "executions", "executions/:executionId/complete"),
+  ...inProject("POST", "test-runs", "executions", "executions/:executionId/complete", "test-cases/new"),
   ...[`POST ${RUN}/plan`, ...OF_RUN, `PUT ${P}/owners`],
 ];
 const OPENED: Record<string, string[]> = {
