@@ -298,8 +298,11 @@ create table branch_day (
   day date not null, -- in UTC, of the completion of the executions
   branch text not null, -- the default branch includes executions that name no branch
   sample boolean not null, executions int not null, passed int not null,
+  flaky int not null default 0, -- executions in which a test failed that is flaky, or before it passed
   p50_ms bigint, -- null: without any run
   p95_ms bigint,
+  first_ended_at timestamptz(3), last_ended_at timestamptz(3), last_passed boolean, -- null: no execution ended on the day
+  red_ms bigint not null default 0, -- from each execution that did not pass to the next one of the day
   primary key (project_id, day, branch, sample), foreign key (project_id) references stored_project (id) on delete cascade
 );
 

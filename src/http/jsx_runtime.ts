@@ -109,7 +109,7 @@ type Plain =
   | "br"
   | "wbr";
 type Elements = { [name in Plain]: Global } & {
-  [name in "g" | "line" | "path" | "rect"]: Shape;
+  [name in "g" | "line" | "path" | "rect" | "text"]: Shape;
 } & {
   a: Global & { href?: Href | undefined; rel?: string | undefined; download?: string | boolean | undefined };
   button: Control & { type?: "submit" | "button" | undefined; value?: Text };

@@ -58,6 +58,7 @@ const AUDIT_ACTIONS = [
   "execution.deleted",
   "sample_data.added",
   "sample_data.removed",
+  "team.created",
   "team.renamed",
   "team.restored",
 ] as const;

@@ -137,17 +137,34 @@ export async function selectBugReports(sql: Sql, projectId: string, query: BugRe
   return rows.map(unflagged);
 }
 
-const MAX_OPEN_BUGS_READ = 50;
+/** Maximum number of open bugs, and of those in progress, that are searched. */
+const MAX_LIVE_BUGS_READ = 100;
 
-export type RegressedBug = Pick<BugReport, "id" | "number" | "title" | "occurrences" | "assignee" | "lastSeenAt">;
+export type UrgentBug = Pick<BugReport, "id" | "number" | "title" | "occurrences" | "assignee" | "lastSeenAt"> & {
+  isMine: boolean;
+  isRegressed: boolean;
+};
 
-/** Returns those of the most recently seen open bugs that are regressions, at most `limit`, the last seen first. */
-export const selectRegressedBugs = (sql: Sql, projectId: string, limit: number) => sql<RegressedBug[]>`
-  select id, number, title, occurrences, assignee, last_seen_at as "lastSeenAt" from (
+/**
+ * Returns those of the most recently seen live bugs that are assigned to one of these names or are open regressions; assigned ones first,
+ * then the last seen. At most `limit` of each.
+ */
+export const selectUrgentBugs = (sql: Sql, projectId: string, names: readonly string[], limit: number) => {
+  const newest = (status: BugStatus) => sql`(
     select *, ${sql.unsafe(SORT_KEYS.lastSeenAt.key)} as key from bug_report b
-    where project_id = ${projectId} and merged_into is null and status = 'open'
-    order by key desc, number desc limit ${MAX_OPEN_BUGS_READ}::int) b
-  where regressed order by key desc, number desc limit ${limit}::int`;
+    where project_id = ${projectId} and merged_into is null and status = ${status}
+    order by key desc, number desc limit ${MAX_LIVE_BUGS_READ}::int)`;
+  return sql<UrgentBug[]>`
+    select id, number, title, occurrences, assignee, last_seen_at as "lastSeenAt", is_mine as "isMine", is_regressed as "isRegressed"
+    from (
+      select *, row_number() over (partition by is_mine order by key desc, number desc) as place
+      from (
+        select *, coalesce(assignee = any(${toTextArray(names)}::text[]), false) as is_mine,
+          status = 'open' and regressed as is_regressed
+        from (${newest("open")} union all ${newest("in_progress")}) b) b
+      where is_mine or is_regressed) b
+    where place <= ${limit}::int order by is_mine desc, place`;
+};
 
 export async function selectBugReport(sql: Sql, projectId: string, id: string): Promise<BugReportDetail | undefined> {
   const [row] = await sql<Flat<BugReportDetail>[]>`

@@ -27,7 +27,7 @@ export const selectBaseline = async (
 
 /** The latest result of each test in runs and their reruns. One that was skipped or failed in an incident replaces none. */
 const latestLettersOf = (sql: Sql, projectId: string, runs: Fragment) => sql`
-  select distinct on (r.number) r.number, r.letter in ('f', 'F') and not r.is_outside as failed, r.is_flaky from (
+  select distinct on (r.number) r.number, r.letter in ('f', 'F') and not r.is_outside as failed, r.letter in ('s', 'S') as skipped, r.is_flaky from (
     select r.number, r.letter, run.execution_id, coalesce(f.is_outside, false) as is_outside, coalesce(f.is_flaky, false) as is_flaky
     from (${withReruns(sql, projectId, runs)}) run
     cross join lateral (
@@ -43,7 +43,8 @@ const outcomesOf = (sql: Sql, projectId: string, runs: Fragment) => sql`
   select number, letter in ('f', 'F') as failed, letter in ('p', 'P') as passed, run_id
   from ${lettersOf(sql, projectId, runs)} r`;
 
-type Kind = Blame | "fixed" | "added" | "missing";
+/** `skipped`: newly; it had a result in the other execution. */
+type Kind = Blame | "fixed" | "added" | "missing" | "skipped";
 
 export type ComparedRow = Omit<Blamed, "blame"> & { kind: Kind; total: number };
 
@@ -98,7 +99,8 @@ export async function selectComparison(
             else 'new' end),
           (case when mine.passed and (base.failed and not base.is_flaky or mine.number in (select number from former)) then 'fixed' end),
           (case when base.number is null and f.blame is distinct from 'still' then 'added' end),
-          (case when mine.number is null then 'missing' end)
+          (case when mine.number is null then 'missing' end),
+          (case when not mine.failed and not mine.passed and not base.skipped then 'skipped' end)
         ) as kinds (kind)
       where kind is not null
     ), listed as (

@@ -39,6 +39,24 @@ export const selectBranchBuilds = (sql: Sql, projectId: string, branch: Branch, 
     sql`select id from (${newestOn(sql, projectId, branch, { condition: sql`true`, limit })}) newest`,
   );
 
+/** Maximum number of the newest builds that are searched for their branches. */
+const MAX_BUILDS_OF_BRANCHES = 200;
+
+/** Returns the newest build of each branch but this one, newest first, among the newest 200 builds. */
+export const selectBranchHeads = (sql: Sql, projectId: string, { branch, sample }: Branch, limit: number) =>
+  summariesOf(
+    sql,
+    projectId,
+    sql`
+      select id from (
+        select distinct on (branch) id from (
+          select id, branch, build_id from execution e
+          where project_id = ${projectId} and not probe and sample = ${sample} and ${isTrustedBuild(sql, sql`e`)}
+          order by id desc limit ${MAX_BUILDS_OF_BRANCHES}::int) newest
+        where build_id is null and branch <> ${branch} order by branch, id desc) head
+      order by id desc limit ${limit}::int`,
+  );
+
 /** The oldest that a report has come to; sample data does not count. */
 export const selectFirstBuild = async (sql: Sql, projectId: string): Promise<ExecutionSummary | undefined> => {
   const [build] = await summariesOf(

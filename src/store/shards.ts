@@ -32,3 +32,31 @@ export const ranOn = (sql: Sql, run: Fragment): Fragment => sql`(
       select distinct on (a.shard) a.shard, a.host, a.system, a.image from attempt a
       where a.project_id = ${run}.project_id and a.run_id = ${run}.id order by a.shard, a.number desc) latest
     where coalesce(host, system, image) is not null order by shard limit ${MAX_RAN_ON}) a)`;
+
+/** The latest upload of a shard of a task. */
+export type ShardRow = {
+  taskSlug: string;
+  /** From 1; 0: the task is not sharded. */
+  shard: number;
+  /** The machine; null: unknown. */
+  host: string | null;
+  /** The number of its failed tests. */
+  failed: number;
+};
+
+/** Maximum number of shards that are read of one execution. */
+const MAX_SHARDS = 500;
+
+/** Returns the shards of all tasks of an execution, at most 500. */
+export const selectShards = (sql: Sql, projectId: string, executionId: string) => sql<ShardRow[]>`
+  select r.task_slug as "taskSlug", a.shard, a.host, a.failed_cases as failed
+  from test_run r cross join lateral (
+    select distinct on (shard) shard, host, failed_cases from attempt
+    where project_id = ${projectId} and run_id = r.id order by shard, number desc) a
+  where r.project_id = ${projectId} and r.execution_id = ${executionId}
+  order by r.id, a.shard limit ${MAX_SHARDS}::int`;
+
+/** An expression: the names of the machines of a run as a JSON array, at most four. */
+export const hostsOf = (sql: Sql, run: Fragment): Fragment => sql`to_json(array(
+  select distinct host from attempt a
+  where a.project_id = ${run}.project_id and a.run_id = ${run}.id and host is not null order by host limit 4))`;

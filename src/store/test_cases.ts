@@ -4,9 +4,9 @@ import { blockOf, toStatus } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { CaseStatus } from "../schema/fields.ts";
 import type { FlakySign, TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
-import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
+import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { isOwned, isOwnedBy, numbersOfOwner, ownersJson } from "./owners.ts";
-import { flakeResultsOf, healthHint, healthOf, isFlaky } from "./health.ts";
+import { flakeResultsOf, healthHint, healthOf, isBroken, isFlaky } from "./health.ts";
 import { isActiveQuarantine, isInCatalogue } from "./predicates.ts";
 import { isUntrustedCase, toStoredBlock } from "../rules/untrusted.ts";
 import { readVariant } from "../rules/variants.ts";
@@ -173,6 +173,29 @@ function healthFilter(sql: Sql, wanted: string[] | undefined) {
   const only = wanted.length === 1 ? wanted[0] : undefined;
   const hint = healthHint(sql, only);
   return sql`${hint} and ${healthOf(sql)} = any(${toTextArray(wanted)}::text[])`;
+}
+
+/** Maximum number of broken, and of flaky tests that are searched for those of an owner. */
+const MAX_UNHEALTHY = 1_000;
+
+/** Returns broken and flaky tests of one of these owners, broken ones first, at most `limit`. */
+export async function selectUnhealthyOf(
+  sql: Sql,
+  projectId: string,
+  owners: readonly string[],
+  limit: number,
+): Promise<TestCaseRow[]> {
+  const those = (condition: Fragment) => sql`
+    (select * from case_health h where h.project_id = ${projectId} and ${condition} limit ${MAX_UNHEALTHY}::int)`;
+  const found = await sql<FlatRow[]>`
+    select ${columns(sql)}, null as key
+    from (${those(isBroken(sql))} union all ${those(sql`${isFlaky(sql)} and not ${isBroken(sql)}`)}) h
+    cross join lateral (
+      select * from test_case c where c.project_id = ${projectId} and c.number = h.test_case offset 0) c
+    left join quarantine q on q.project_id = c.project_id and q.test_case = c.number and ${isActiveQuarantine(sql, sql`q`)}
+    where ${isOwnedBy(sql, projectId, sql`c`, owners)}
+    order by ${isBroken(sql)} desc, h.flake_rate desc, c.number limit ${limit}::int`;
+  return found.map(toRow);
 }
 
 export const selectTestCase = async (sql: Sql, projectId: string, id: string): Promise<TestCaseRow | undefined> => {

@@ -9,7 +9,7 @@ import type { ProjectSummary } from "../schema/integrations.ts";
 import { bugReportUrl, executionUrl, projectUrl, teamSettingsUrl, testCaseUrl } from "../schema/urls.ts";
 import { BLAME_PHRASES, blameCountWords } from "./blame.ts";
 import { caseTitle } from "./case_title.ts";
-import { firstLineOf } from "./first_line.ts";
+import { messageLineOf } from "./first_line.ts";
 import { joinedBugLine, knownBugMention } from "./known_bug.ts";
 import { flakeWords } from "./flake_rate.ts";
 import { counted } from "./numbers.ts";
@@ -61,7 +61,7 @@ const MAX_OWNERS = 3;
 
 const lineOf = (failure: FailureSummary): string => {
   const { message, blame, owners, knownBug } = failure;
-  const reason = firstLineOf(message).slice(0, 200);
+  const reason = messageLineOf(message).slice(0, 200);
   const title = caseTitle(failure);
   // A new failure needs no explanation.
   const about = [

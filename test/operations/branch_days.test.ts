@@ -35,11 +35,19 @@ const counted = async ({ branch, sample }: typeof MAIN, at = dayAfter) => {
   return await pool<DayFigures[]>`
     select to_char((e.completed_at at time zone 'UTC')::date, 'YYYY-MM-DD') as day, count(*)::int as executions,
       (count(*) filter (where coalesce(e.repeated_status, e.status) = 'passed'))::int as passed,
+      (count(*) filter (where r.is_flaky))::int as flaky, min(e.completed_at) as "firstEndedAt", max(e.completed_at) as "lastEndedAt",
+      (array_agg(coalesce(e.repeated_status, e.status) = 'passed' order by e.completed_at desc, e.id desc))[1] as "lastPassed",
+      coalesce(sum(1000 * extract(epoch from (
+        select min(n.completed_at) from execution n
+        where n.project_id = ${project} and (n.branch = ${branch} or n.branch is null) and n.sample = ${sample}
+          and n.status in ('passed', 'failed', 'timed_out') and (n.completed_at, n.id) > (e.completed_at, e.id)
+          and (n.completed_at at time zone 'UTC')::date = (e.completed_at at time zone 'UTC')::date) - e.completed_at))
+        filter (where coalesce(e.repeated_status, e.status) <> 'passed'), 0)::bigint as "redMs",
       (percentile_disc(0.5) within group (order by r.ms))::bigint as "p50Ms",
       (percentile_disc(0.95) within group (order by r.ms))::bigint as "p95Ms"
     from execution e left join lateral (
       select greatest(max(duration_ms), (extract(epoch from max(tests_started_at + make_interval(secs => duration_ms / 1000.0))
-        - min(tests_started_at)) * 1000)::bigint) as ms
+        - min(tests_started_at)) * 1000)::bigint) as ms, bool_or(flaky > 0) as is_flaky
       from test_run r where r.project_id = e.project_id and r.execution_id = e.id) r on true
     where e.project_id = ${project} and (e.branch = ${branch} or e.branch is null) and e.sample = ${sample}
       and e.status in ('passed', 'failed', 'timed_out')
@@ -79,8 +87,8 @@ async function insert({ completedAt = time(), branch, status }: Inserted = {}): 
     await writeReports(sql, project, { ...noWrites(), newExecutions: [execution] });
     for (let run = random(3); run > 0; run--)
       await sql`
-        insert into test_run (project_id, id, execution_id, task_slug, status, attempt, duration_ms, tests_started_at, completed_at)
-        values (${project}, ${Bun.randomUUIDv7()}, ${id}, ${`task ${run}`}, 'passed', 1, ${random(100_000)},
+        insert into test_run (project_id, id, execution_id, task_slug, status, attempt, duration_ms, flaky, tests_started_at, completed_at)
+        values (${project}, ${Bun.randomUUIDv7()}, ${id}, ${`task ${run}`}, 'passed', 1, ${random(100_000)}, ${random(3) === 0 ? 1 : 0},
           ${random(3) === 0 ? null : time()}, ${completedAt ?? time()})`;
   });
   return id;

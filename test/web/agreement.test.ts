@@ -192,11 +192,11 @@ async function compareState({ path, get }: Project, executions: readonly Compare
     const task = found?.execution.tasks.find((one: any) => one.slug === slug);
     same(`state of ${slug}`, [task?.status, task?.passed, task?.failed], [status, passed, failed]);
   }
-  const needs = /Needs attention(.*?)(?:Recent failures|Executions all)/.exec(words)?.[1] ?? "";
-  const told = [...needs.matchAll(/ (feature\/\w) (\d+) new failures?/g)].map(
-    ([, branch, number]) => `${branch} ${number}`,
+  const branches = /Other branches(.*?)(?:Recent failures|Executions all)/.exec(words)?.[1] ?? "";
+  const told = [...branches.matchAll(/ (feature\/\w) (.*?)(?= feature\/|$)/g)].flatMap(([, branch, row]) =>
+    [...row!.matchAll(/: (\d+) new failures?(?!, )/g)].map(([, number]) => `${branch} ${number}`),
   );
-  same("what needs somebody", told, needed(executions).slice(0, 5));
+  same("what needs somebody", told.toSorted(), needed(executions).slice(0, 5).toSorted());
   const onHome = [...toWords(row).matchAll(/ (feature\/\w)(?: \S+)? (\d+) new failures?/g)].map(
     ([, branch, number]) => `${branch} ${number}`,
   );

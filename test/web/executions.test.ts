@@ -22,6 +22,90 @@ test("an execution that a runner runs shows the end of its log", async () => {
   expect((await visit(pathOf(mine, id))).words).toContain("Log of unit full log first last line");
 });
 
+describe("an execution that failed", () => {
+  /** A report of a machine; f failed, s skipped. */
+  const report = (host: string, letters: string, first = 0) =>
+    `<testsuite name="s" hostname="${host}">${[...letters]
+      .map((letter, index) => {
+        const inner = {
+          f: '<failure message="connect ECONNREFUSED">at open (src/db.ts:3:1)</failure>',
+          s: "<skipped/>",
+        }[letter];
+        return `<testcase name="case ${first + index}" time="0.1">${inner ?? ""}</testcase>`;
+      })
+      .join("")}</testsuite>`;
+  const shards = async (
+    mine: Parameters<typeof upload>[0],
+    query: Record<string, string>,
+    reports: readonly string[],
+  ) => {
+    let id = "";
+    for (const [index, body] of reports.entries())
+      id = await upload(mine, { ...query, shard: `${index + 1}/${reports.length}` }, body);
+    return id;
+  };
+
+  test("names the execution and the machine on which a test passed at the commit, and lists the tests of a cause folded", async () => {
+    const mine = await createProject();
+    const commit = "c".repeat(40);
+    const of = (key: string) => ({ ...main(key), commit });
+    await upload(mine, main("1"), report("gh-1", "ppppp"));
+    await upload(mine, of("2"), report("gh-2", "ppppp"));
+    const one = await visit(pathOf(mine, await upload(mine, of("3"), report("gh-bad", "pfppp"))));
+    expect(one.words).toContain("It passed at this commit in #2 on gh-2; it failed here on gh-bad.");
+    expect(one.words).toContain("Test history");
+    const many = await visit(pathOf(mine, await upload(mine, of("4"), report("gh-bad", "fffff"))));
+    expect(many.words).toContain("s › case 0 passed at this commit in #3 on gh-bad; it failed here on gh-bad.");
+    expect(many.html).toMatch(/<summary>5 tests<\/summary>/);
+    // Another commit, the same test: nothing is known about it there.
+    const other = await visit(pathOf(mine, await upload(mine, main("5"), report("gh-1", "pfppp"))));
+    expect(other.words).not.toContain("at this commit");
+  });
+
+  test("says that one machine has all failures, and lists machines with their shards", async () => {
+    const mine = await createProject();
+    const letters = "p".repeat(20);
+    for (let key = 1; key <= 6; key++)
+      await shards(mine, main(`${key}`), [report("gh-1", letters), report("gh-2", letters, 20)]);
+    await countAll(database);
+    const bad = await shards(mine, { ...main("7"), commit: "aaaaaaa6" }, [
+      report("gh-1", letters),
+      report("gh-bad", "f".repeat(20), 20),
+    ]);
+    const { words } = await visit(pathOf(mine, bad));
+    expect(words).toContain("All 20 failures are on gh-bad, none on gh-1.");
+    expect(words).toContain("2 of 2 shards gh-bad (shard 2): 20 failed · gh-1 (shard 1)".replace(" · ", " "));
+    expect(words).toContain("passed at this commit in #6, which ran on gh-1 and gh-2; it failed here on gh-bad.");
+  });
+
+  test("lists the commits with their authors since the last pass, which tests did not run and which are newly skipped", async () => {
+    const mine = await createProject();
+    const hash = (letter: string) => letter.repeat(40);
+    const line = (own: string, parent: string, author: string) =>
+      [hash(own), hash(parent), author, "2026-01-31T10:00:00Z", `Change ${own}`].join("\t");
+    const letters = "p".repeat(60);
+    const query = (key: string, commit: string, commits: string[]) => ({
+      ...{ ...main(key), commit: hash(commit), commits: commits.join("\n") },
+    });
+    await upload(mine, query("1", "a", [line("a", "e", "Ada")]), report("gh-1", letters));
+    const commits = [line("c", "b", "Bea"), line("b", "a", "Chidi")];
+    const red = await upload(
+      mine,
+      query("2", "c", commits),
+      report("gh-1", `fs-${letters.slice(4)}`.replace("-", "p")),
+    );
+    const { words } = await visit(pathOf(mine, red));
+    expect(words).toContain(
+      "2 commits between its last pass and its first failure ccccccc Change c by Bea bbbbbbb Change b by Chidi",
+    );
+    expect(words).toMatch(
+      /What changed .* Did not run 1 unit › s › case 59 .* Newly skipped 1 unit › s › case 1 Tasks/,
+    );
+    const comparison = await visit(`${pathOf(mine, red)}/comparison`);
+    expect(headline(comparison)).toBe("1 new failures, 1 did not run, 1 newly skipped");
+  });
+});
+
 describe("an execution that passed", () => {
   const cases = (parts: Record<string, { seconds?: number; fails?: boolean }>) => {
     const written = Object.entries(parts).map(([name, { seconds = 0.1, fails = false }]) => {
@@ -40,7 +124,7 @@ describe("an execution that passed", () => {
     const green = await upload(mine, main("17"), cases({ slow: { seconds: 3 }, broken: {}, fresh: {} }));
     const { words, html } = await visit(pathOf(mine, green));
     expect(words).toContain("What changed full comparison");
-    expect(words).toMatch(/Fixed 1 unit › s › broken .* Added 1 unit › s › fresh .* Missing 1 unit › s › old/);
+    expect(words).toMatch(/Fixed 1 unit › s › broken .* Added 1 unit › s › fresh .* Did not run 1 unit › s › old/);
     const slow = "s › slow 3.0 s, usually 100 ms";
     expect(words).toContain(`Slower than usual 1 unit › ${slow}`);
     expect(words).toMatch(/unit slower than usual .* 3\.2 s usually 300 ms/);
@@ -318,11 +402,11 @@ describe("comparison", () => {
     const id = await upload(mine, main("3"), cases("bcde", "c"));
     const page = await visit(`${pathOf(mine, id)}/comparison`);
     expect(page.words).toContain("#3 compared with #2");
-    expect(headline(page)).toBe("1 new failures, 1 added, 1 missing");
+    expect(headline(page)).toBe("1 new failures, 1 added, 1 did not run");
     const other = await visit(`${pathOf(mine, id)}/comparison?baseline=${first}`);
     expect(headline(other)).toBe("1 fixed, 1 new failures, 1 added");
     expect(other.words).toContain("Fixed 1 test, passed, but failed in the other execution");
-    expect(other.words).toContain("Missing 1 test, only in the other execution");
+    expect(other.words).toContain("Did not run 1 test, only in the other execution");
     expect((await visit(`${pathOf(mine, id)}/comparison?baseline=`)).words).toContain("#3 compared with #2");
     expect((await visit(`${pathOf(mine, id)}/comparison?baseline=${crypto.randomUUID()}`)).status).toBe(400);
     const earliest = await visit(`${pathOf(mine, first)}/comparison`);

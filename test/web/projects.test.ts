@@ -5,7 +5,7 @@ import { createPages } from "./browser.ts";
 
 const HOUR = 3_600_000;
 const now = new Date();
-const { own, createProject, look, report } = await createPages({ clock: () => now });
+const { own, createProject, fill, look, people, report } = await createPages({ clock: () => now });
 const base = own.path;
 const before = (hours: number) => new Date(now.getTime() - hours * HOUR).toISOString();
 const build = (key: string, hours: number, letters: string, more: Record<string, string> = {}) =>
@@ -38,11 +38,11 @@ describe("a project with builds", () => {
     await build("4", 1.5, "ppf", { branch: "feature/cart", says: "TypeError: no currency" });
     for (const path of ["/", base]) {
       const { words } = await look("viewer", path);
-      expect(words).toMatch(/(?:#4 feature\/cart|feature\/cart #4) 1 new failure/);
+      expect(words).toMatch(/feature\/cart #4:? 1 new failure/);
       expect(words).toMatch(/main (?:has been )?green for 1 day/);
     }
     expect((await look("viewer", base)).words).toContain(
-      "Needs attention Needs attention ✕ failed #4 feature/cart 1 new failure TypeError: no currency",
+      "✕ failed feature/cart #4: 1 new failure TypeError: no currency",
     );
   });
 
@@ -55,9 +55,9 @@ describe("a project with builds", () => {
     await send("43", 1.2, "pfpppp", "feature/less");
     for (const path of ["/", base]) {
       const { words } = await look("viewer", path);
-      expect(words).toMatch(/(?:#41 feature\/retry|feature\/retry #41) 2 new failures/);
-      expect(words).toMatch(/(?:#43 feature\/less|feature\/less #43) 1 new failure/);
-      expect(words).not.toContain("#42 feature/less 2 new failures, ");
+      expect(words).toMatch(/feature\/retry #41:? 2 new failures/);
+      expect(words).toMatch(/feature\/less #43:? 1 new failure/);
+      expect(words).not.toContain("#42: ");
     }
     for (const branch of ["feature/retry", "feature/less"]) await send(branch, 1.1, "pppppp", branch);
     expect((await look("viewer", "/")).words).not.toContain("feature/retry");
@@ -65,7 +65,7 @@ describe("a project with builds", () => {
 
   test("a branch that has passed since needs nobody", async () => {
     const needs = async () => [
-      (await look("viewer", base)).words.includes("Needs attention"),
+      (await look("viewer", base)).words.includes("#4: 1 new failure"),
       (await look("viewer", "/")).words.includes("feature/cart"),
     ];
     expect(await needs()).toEqual([true, true]);
@@ -160,9 +160,7 @@ describe("what needs somebody", () => {
     const { path, upload, post } = await createProject();
     const send = async (query: string, letters: string): Promise<string> => (await upload(letters, query)).executionId;
     const needs = async () =>
-      /(?:Why main is red|Needs attention)(.*?)(?:Recent failures|Executions all)/.exec(
-        (await look("viewer", path)).words,
-      )?.[0] ?? "";
+      /(?:Why main is red|Other branches)(.*)Executions all/.exec((await look("viewer", path)).words)![1]!;
     const rerun = async (id: string): Promise<string> =>
       (await post(`/executions/${id}/rerun`, { failedOnly: true })).id;
     return { send, needs, rerun };
@@ -173,18 +171,18 @@ describe("what needs somebody", () => {
     const { send, needs, rerun } = await setUp();
     const old = await send(build("k1"), "fppp");
     const newest = await send(build("k2"), "ffpp");
-    expect(await needs()).toContain("k2 feature/a 2 new failures");
+    expect(await needs()).toContain("✕ failed feature/a k2: 2 new failures case 0");
     await send(`execution_id=${await rerun(old)}`, "pppp");
-    expect(await needs()).toContain("k2 feature/a 2 new failures");
+    expect(await needs()).toContain("✕ failed feature/a k2: 2 new failures case 0");
     await send(`execution_id=${await rerun(newest)}`, "pppp");
-    expect(await needs()).toBe("");
+    expect(await needs()).toContain("● passed feature/a k2: 2 new failures, passed when rerun");
   });
 
   test("stays when a later build has only some of its shards", async () => {
     const { send, needs } = await setUp();
     await send(build("k1"), "fppp");
     await send(`${build("k2")}&shard=1/2`, "pp");
-    expect(await needs()).toContain("k1 feature/a 1 new failure");
+    expect(await needs()).toMatch(/feature\/a k2: \S.* k1: 1 new failure case 0/);
   });
 
   test("names five red tasks and counts the others", async () => {
@@ -192,5 +190,84 @@ describe("what needs somebody", () => {
     for (let task = 1; task <= 7; task++) await send(`task_slug=t${task}&branch=main&complete=true`, "fppp");
     expect((await needs()).match(/t\d: 1 failure red for [^:]*? new case 0 failed/g)).toHaveLength(5);
     expect(await needs()).toContain("2 more red tasks");
+  });
+});
+
+describe("the page of a project", () => {
+  const DAY = 24;
+  const at = (hours: number) => ({ complete: "true", completed_at: before(hours) });
+
+  test("lists what the visitor owns, and quarantines flaky tests in place", async () => {
+    const { path, upload, list, patch } = await createProject();
+    for (let run = 0; run < 3; run++)
+      for (const letters of ["ffp", "ppp"])
+        await upload(letters, { branch: "main", commit: `abcdef${run}`, ...at(9 - run) });
+    const [first, second] = await list("/test-cases?health=flaky");
+    await patch(`/test-cases/${first.id}`, { owner: people.member.email });
+    const words = async (who: "member" | "viewer" = "member") => (await look(who, path)).words;
+    expect(await words()).toMatch(
+      /Yours tests that you own, bugs that are assigned to you Your tests and bugs ◐ flaky unit › unit › case \d failed 3 of the last 6 results, last \d hours ago · \S+ Quarantine for 14 days unit › unit › case \d Flaky tests/,
+    );
+    expect(await words("viewer")).not.toMatch(/Yours|Quarantine for/);
+    const of = `${path}/tests/${second.id}`;
+    const until = new Date(now.getTime() + 14 * DAY * HOUR).toISOString().slice(0, 10);
+    expect((await look("member", path)).html).toContain(`name="until" value="${until}"`);
+    const back = { from: "overview" };
+    const sent = await fill("member", `${of}/quarantine`, { ...back, reason: "Flaky", until });
+    expect(sent.location).toBe(`${path}#flaky`);
+    expect(await words()).toMatch(
+      /Flaky tests .* quarantined until \d+ \w+ failed 3 of the last 6 results.*? End quarantine/,
+    );
+    expect((await fill("member", `${of}/release`, back)).location).toBe(`${path}#flaky`);
+    expect(await words()).not.toContain("End quarantine");
+  });
+
+  test("shows bugs of the visitor", async () => {
+    const { path, list, patch, post } = await createProject();
+    for (const title of ["Prices are rounded twice", "Not mine"]) await post("/bug-reports", { title });
+    const [bug] = (await list("/bug-reports")).filter(({ title }) => title.startsWith("Prices"));
+    await patch(`/bug-reports/${bug.id}`, { assignee: people.member.email });
+    const { words } = await look("member", path);
+    expect(words).toContain("Your tests and bugs ○ open Bug 1 Prices are rounded twice 0 failures");
+    expect(words).not.toContain("Not mine");
+  });
+
+  test("folds branches without an execution for a week, and has one row for the executions of a commit", async () => {
+    const { path, upload } = await createProject();
+    const send = (key: string, hours: number, letters: string, more: Record<string, string>) =>
+      upload(letters, { execution_key: key, ...at(hours), ...more });
+    await send("1", 9 * DAY, "pp", { branch: "spike/old" });
+    for (const [index, letters] of ["pp", "fp", "pp"].entries())
+      await send(String(index + 2), 20 - index, letters, { branch: "main", commit: "abcdef1" });
+    await send("5", 2, "pp", { branch: "feature/a" });
+    const { words, html } = await look("viewer", path);
+    expect(words).toContain(
+      "● passed feature/a #5: 2 passed 2 hours ago 1 more branch, without an execution for 7 days",
+    );
+    expect(words).toContain("● passed spike/old #1: 2 passed 9 days ago");
+    expect(html.indexOf("<details")).toBeLessThan(html.indexOf("spike/old"));
+    expect(words).toMatch(
+      /#4 main abcdef1 1 of these 3 executions did not pass; the newest: 2 passed ● ✕ ● \S+ ms 18 hours ago/,
+    );
+    expect(
+      [...html.matchAll(/aria-label="#(\d): (passed|failed), /g)].map(([, key, status]) => `${key} ${status}`),
+    ).toEqual(["2 passed", "3 failed", "4 passed"]);
+  });
+
+  test("shows the trend by week, also as a table", async () => {
+    const { path, upload, uploadReport } = await createProject();
+    const send = (hours: number, letters: string) => upload(letters, { branch: "main", ...at(hours) });
+    await send(10 * DAY, "pp");
+    await send(8 * DAY + 10, "fp");
+    const retried = `<testcase name="a" time="0.01"><flakyFailure message="late"/></testcase>`;
+    await uploadReport(`<testsuite name="unit">${retried}</testsuite>`, { branch: "main", ...at(8 * DAY) });
+    await send(2 * DAY, "pp");
+    const { words } = await look("viewer", path);
+    expect(words).toMatch(/Executions of main that passed 100 % 33 points higher than the week before/);
+    expect(words).toMatch(/Red: from a failed execution to the next that passed 0 h 10 h less than the week before/);
+    expect(words).toMatch(/Executions with a flaky failure 0 % 33 points lower than the week before/);
+    expect(words).toMatch(
+      /View as table .* Week Executions Passed Red Flaky Duration .* 1 100 % 0 h 0 % .* 3 67 % 10 h 33 % /,
+    );
   });
 });

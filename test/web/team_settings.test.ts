@@ -42,6 +42,30 @@ describe("the settings of a team", () => {
   });
 });
 
+test("an owner creates a team, owns it, and is refused one without a name or too many of them", async () => {
+  const create = (name: string, who: "owner" | "member" = "owner") => fill(who, `/teams/${acme.team}/teams`, { name });
+  expect((await look("member", page)).words).not.toContain("New team");
+  expect((await look("member", "/")).words).not.toContain("New team");
+  expect((await look("owner", "/")).html).toContain(`href="${page}#new-team"`);
+  expect((await create("Mobile", "member")).status).toBe(403);
+  const refused = await create(" ");
+  expect([refused.status, refused.words]).toEqual([400, expect.stringContaining("Name: expected")]);
+  const { location } = await create(" Mobile <b> ");
+  expect(location).toMatch(/^\/teams\/[0-9a-f-]{36}\/settings$/);
+  const seen = await look("owner", location!);
+  expect(seen.words).toContain("Mobile <b> You are an owner of this team. Projects No projects yet. Create one below.");
+  expect((await look("member", location!)).status).toBe(404);
+  const audit = (await look("owner", location!.replace("settings", "audit"))).words;
+  expect(audit).toContain("created the team Mobile <b>");
+  expect(audit).toMatch(/role: owner · by: creation of the team/);
+  let last = await create("3");
+  for (let team = 4; team <= 51; team++) last = await create(String(team));
+  expect([last.status, last.words]).toEqual([
+    400,
+    expect.stringContaining("Cannot create the team: you are in 50 teams, the maximum is 50"),
+  ]);
+});
+
 test("the key of a project is not revoked as one of its team", async () => {
   const id = valueOf(await look("owner", `/projects/${acme.project}/settings/key`), "replaces");
   expect((await fill("owner", `/teams/${acme.team}/keys/${id}/revoke`)).status).toBe(404);

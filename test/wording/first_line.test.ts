@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { firstLineOf } from "../../src/wording/first_line.ts";
+import { firstLineOf, messageLineOf } from "../../src/wording/first_line.ts";
 
 test.each<[string | null, string]>([
   [null, ""],
@@ -16,3 +16,11 @@ test("only a line that is longer than the maximum is cut", () => {
   expect(firstLineOf("abcde\nfgh", 5)).toBe("abcde");
   expect(firstLineOf("abcdef\nfgh", 5)).toBe("abcde…");
 });
+
+test.each([
+  ["AssertionError\n\nexpected 2, got 1", "expected 2, got 1"],
+  ["java.lang.AssertionError:\nprices differ", "prices differ"],
+  ["Error\n    at cart.ts:3:1", "Error"],
+  ["AssertionError: expected 2\nmore", "AssertionError: expected 2"],
+  ["Error", "Error"],
+])("of %j the line that says what went wrong is %j", (text, line) => expect(messageLineOf(text)).toBe(line));

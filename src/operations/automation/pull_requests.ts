@@ -19,7 +19,7 @@ import type { Tx } from "../../database/connect.ts";
 import { shownCaseTitle } from "../../wording/case_title.ts";
 import { executionHeadline } from "../../wording/execution.ts";
 import { failureReason } from "../../wording/failure_reason.ts";
-import { firstLineOf } from "../../wording/first_line.ts";
+import { messageLineOf } from "../../wording/first_line.ts";
 import { forgivenWords } from "../../wording/gate.ts";
 import { joinedBugTitle, knownBugMention } from "../../wording/known_bug.ts";
 import { toCount } from "../../wording/numbers.ts";
@@ -60,7 +60,7 @@ function toNewCause(site: Site, { failures, bug }: CauseFailures): FailedCause |
   if (fresh.length === 0) return undefined;
   const known = bug?.known ? { title: knownBugMention(bug.number), url: toBugUrl(site, bug) } : null;
   const first = fresh.map((one) => toFailed(site, one));
-  return { message: firstLineOf(failures[0].message), bug: known, tests: { first, total: failures[0].newlyFailed } };
+  return { message: messageLineOf(failures[0].message), bug: known, tests: { first, total: failures[0].newlyFailed } };
 }
 
 /** The unclear failures of a cause among the selected ones. */

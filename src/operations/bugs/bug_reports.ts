@@ -45,7 +45,7 @@ import { selectBugsOfRemoved } from "../../store/removed_cases.ts";
 import type { Tx } from "../../database/connect.ts";
 import { type BugEvent, insertBugEvents } from "../../store/events.ts";
 import { caseTitle } from "../../wording/case_title.ts";
-import { firstLineOf } from "../../wording/first_line.ts";
+import { messageLineOf } from "../../wording/first_line.ts";
 
 /** A run that is complete. */
 export type TrackedRun = {
@@ -381,7 +381,7 @@ function toTitle(
 ): string {
   if (kind === "infrastructure") return marked.slice(0, MAX_TITLE_CHARACTERS).toWellFormed();
   const { message, stack, suite, name } = failure;
-  const line = firstLineOf(message ?? stack);
+  const line = messageLineOf(message ?? stack);
   const typed = exceptionType && !line.includes(exceptionType) ? `${exceptionType}: ${line}` : line;
   const summary = line === "" ? caseTitle({ suite, name }) : typed;
   const everything = `Nearly all test cases of "${taskSlug}" failed`;

@@ -23,6 +23,7 @@ import {
   selectIsSetupToken,
   updateAccountName,
   updatePasswordHash,
+  selectTeamIdsOf,
 } from "../../store/accounts.ts";
 import { insertAuditEntry } from "../../store/audit.ts";
 import type { Database, Tx } from "../../database/connect.ts";
@@ -96,11 +97,30 @@ export async function addMember(
   sql: Tx,
   { teamId, accountId, email, role }: { teamId: string; accountId: string; email: string; role: Role },
   actor: Actor,
-  by: "setup" | "invitation" | "command line" | "single sign-on",
+  by: "setup" | "invitation" | "command line" | "single sign-on" | "creation of the team",
 ): Promise<boolean> {
   if (!(await insertMembership(sql, teamId, accountId, role))) return false;
   await insertAuditEntry(sql, teamId, actor, { action: "member.added", subject: email, details: { role, by } });
   return true;
+}
+
+/** Maximum number of teams of a person who creates one. */
+const MAX_TEAMS = 50;
+
+/** Creates a team, with the person as its owner, and returns its id. */
+export async function createTeam(
+  sql: Tx,
+  name: string,
+  { accountId, email }: { accountId: string; email: string },
+): Promise<string> {
+  const teams = await selectTeamIdsOf(sql, accountId);
+  if (teams.length >= MAX_TEAMS)
+    refuse(`Cannot create the team: you are in ${teams.length} teams, the maximum is ${MAX_TEAMS}`);
+  const teamId = await insertTeam(sql, name);
+  const actor = { accountId, name: email };
+  await insertAuditEntry(sql, teamId, actor, { action: "team.created", subject: name });
+  await addMember(sql, { teamId, accountId, email, role: "owner" }, actor, "creation of the team");
+  return teamId;
 }
 
 /** Makes the first account and signs it in. */

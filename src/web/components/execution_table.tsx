@@ -8,7 +8,7 @@ import { executionOutcome } from "../../wording/execution.ts";
 import { executionNumber, lineName } from "../../wording/execution_name.ts";
 import { toDuration } from "../../wording/numbers.ts";
 import { executionPath } from "../site/paths.ts";
-import { Tag, wordOf } from "./status.tsx";
+import { Mark, Tag, wordOf } from "./status.tsx";
 import { Commit, CommitText } from "./text.tsx";
 
 const OPEN = ["queued", "running"];
@@ -37,44 +37,101 @@ function TaskDots({ statuses }: { statuses: readonly TaskStatus[] }): Html | nul
   );
 }
 
-type RowProperties = { projectId: string; execution: ExecutionSummary; now: Date };
+/** Maximum number of executions of one commit that are drawn. */
+const MAX_OF_COMMIT = 10;
 
-const ExecutionRow = ({ projectId, execution, now }: RowProperties): Html => (
-  <tr>
-    <MarkCell status={execution.status} />
-    <td class="long">
-      <a href={executionPath(projectId, execution.id)}>
-        <b>{executionNumber(execution)}</b>
-      </a>{" "}
-      {lineName(execution) === null ? null : <code>{lineName(execution)}</code>}{" "}
-      {execution.commit === null ? null : (
-        <span class="soft wide">
-          <Commit hash={execution.commit} />
-        </span>
-      )}{" "}
-      <CommitText of={execution} /> {execution.isRerun ? <Tag>rerun</Tag> : null}{" "}
-      {execution.sample ? <Tag>sample</Tag> : null}{" "}
-      {execution.probe ? <Tag>probe</Tag> : execution.untrusted ? <Tag>untrusted (fork)</Tag> : null}
-    </td>
-    <td class={OPEN.includes(execution.status) ? "running" : undefined}>
-      {outcomeText(execution)} <TaskDots statuses={execution.taskStatuses} />
-    </td>
-    <td class="number wide">{execution.durationMs > 0 ? toDuration(execution.durationMs) : "–"}</td>
-    <AgoCell at={execution.completedAt ?? execution.createdAt} now={now} />
-  </tr>
-);
+/** Links to the executions of one commit, the newest right; in words for screen readers. */
+function OfCommit({ projectId, group }: { projectId: string; group: readonly ExecutionSummary[] }): Html | null {
+  if (group.length < 2) return null;
+  return (
+    <div class="cells">
+      {group
+        .slice(0, MAX_OF_COMMIT)
+        .toReversed()
+        .map((execution) => {
+          const status = execution.repeatedStatus ?? execution.status;
+          const label = `${executionNumber(execution)}: ${wordOf(status)}, ${outcomeText(execution)}`;
+          return (
+            <a class={`cell ${status}`} href={executionPath(projectId, execution.id)} title={label} aria-label={label}>
+              <Mark status={status} word={false} />
+            </a>
+          );
+        })}
+    </div>
+  );
+}
 
-type TableProperties = { projectId: string; executions: readonly ExecutionSummary[]; now: Date; caption: string };
+/** Returns "3 of these 6 executions failed", or the outcome of the newest one if they are alike. */
+function outcomeOfGroup(group: readonly ExecutionSummary[]): string {
+  const [newest] = group;
+  const statuses = group.map(({ repeatedStatus, status }) => repeatedStatus ?? status);
+  const ended = statuses.filter((status) => !OPEN.includes(status));
+  const passed = ended.filter((status) => status === "passed").length;
+  if (passed === 0 || passed === ended.length) return outcomeText(newest!);
+  return `${ended.length - passed} of these ${ended.length} executions did not pass; the newest: ${outcomeText(newest!)}`;
+}
 
-/** Screen readers announce the table by its caption. */
-export const ExecutionTable = ({ projectId, executions, now, caption }: TableProperties): Html => (
+type RowProperties = { projectId: string; group: readonly ExecutionSummary[]; now: Date };
+
+function ExecutionRow({ projectId, group, now }: RowProperties): Html {
+  const execution = group[0]!;
+  return (
+    <tr>
+      <MarkCell status={execution.status} />
+      <td class="long">
+        <a href={executionPath(projectId, execution.id)}>
+          <b>{executionNumber(execution)}</b>
+        </a>{" "}
+        {lineName(execution) === null ? null : <code>{lineName(execution)}</code>}{" "}
+        {execution.commit === null ? null : (
+          <span class="soft wide">
+            <Commit hash={execution.commit} />
+          </span>
+        )}{" "}
+        <CommitText of={execution} /> {execution.isRerun ? <Tag>rerun</Tag> : null}{" "}
+        {execution.sample ? <Tag>sample</Tag> : null}{" "}
+        {execution.probe ? <Tag>probe</Tag> : execution.untrusted ? <Tag>untrusted (fork)</Tag> : null}
+      </td>
+      <td class={OPEN.includes(execution.status) ? "running" : undefined}>
+        {outcomeOfGroup(group)} <TaskDots statuses={execution.taskStatuses} />
+        <OfCommit projectId={projectId} group={group} />
+      </td>
+      <td class="number wide">{execution.durationMs > 0 ? toDuration(execution.durationMs) : "–"}</td>
+      <AgoCell at={execution.completedAt ?? execution.createdAt} now={now} />
+    </tr>
+  );
+}
+
+/** Groups executions of one commit and one branch. A fork's execution has a row of its own, as has one without a commit. */
+const groupByCommit = (executions: readonly ExecutionSummary[]): ExecutionSummary[][] => [
+  ...Map.groupBy(executions, ({ id, commit, branch, pullRequest, untrusted }) =>
+    commit === null || untrusted ? id : JSON.stringify([commit.toLowerCase(), branch, pullRequest]),
+  ).values(),
+];
+
+/** Maximum number of rows by commit. */
+const MAX_COMMITS = 10;
+
+type TableProperties = {
+  projectId: string;
+  executions: readonly ExecutionSummary[];
+  now: Date;
+  /** Screen readers announce the table by its caption. */
+  caption: string;
+  /** Whether the executions of a commit share a row. */
+  byCommit?: boolean;
+};
+
+export const ExecutionTable = ({ projectId, executions, now, caption, byCommit = false }: TableProperties): Html => (
   <CardTable
     caption={caption}
     columns={[["Status", "hidden"], "Execution", "Outcome", ["Duration", "number", "wide"], ["When", "number"]]}
     kind="builds"
   >
-    {executions.map((execution) => (
-      <ExecutionRow projectId={projectId} execution={execution} now={now} />
-    ))}
+    {(byCommit ? groupByCommit(executions).slice(0, MAX_COMMITS) : executions.map((execution) => [execution])).map(
+      (group) => (
+        <ExecutionRow projectId={projectId} group={group} now={now} />
+      ),
+    )}
   </CardTable>
 );

@@ -14,7 +14,7 @@ export const Strip = ({ items, label }: { items: readonly StripItem[]; label: st
         <tr>
           {items.map(({ status, href, label }) => (
             <td>
-              <a class={status} href={href} title={label} />
+              <a class={status} href={href} title={label} aria-label={label} />
             </td>
           ))}
         </tr>

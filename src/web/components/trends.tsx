@@ -1,164 +1,207 @@
-/** The trend of a branch: how its executions ended by day, and the durations of its newest executions. */
+/** The trend of a branch by week: how many executions passed, how long it was red, flaky failures and durations. */
 
-import type { Html, Path } from "../../http/html.ts";
+import type { Html } from "../../http/html.ts";
+import { toWeeks, type Week } from "../../rules/weeks.ts";
 import type { DayFigures } from "../../store/branch_days.ts";
 import type { ForgivenDay } from "../../store/gate.ts";
-import type { ExecutionSummary } from "../../store/execution_list.ts";
-import { counted, toDuration } from "../../wording/numbers.ts";
-import { Bars } from "./bars.tsx";
-import { outcomeText } from "./execution_table.tsx";
-import { executionName } from "../../wording/execution_name.ts";
-import { type OutcomeDay, OutcomeDays } from "./outcome_days.tsx";
+import { counted, toDay, toDuration } from "../../wording/numbers.ts";
+import { TableHead } from "./list.tsx";
 import { toPercent } from "./text.tsx";
 
-const DAY_MS = 86_400_000;
-/** Number of days of the chart. */
-export const TREND_DAYS = 30;
-/** Number of executions that are drawn as bars. */
-export const TREND_EXECUTIONS = 30;
+/** Number of days of the charts: eight weeks. */
+export const TREND_DAYS = 56;
+const HOUR_MS = 3_600_000;
 
-type TrendProperties = {
-  branch: string;
-  /** The last `TREND_DAYS` days, oldest first. */
-  days: readonly DayFigures[];
-  /** Failures that gates have forgiven, on all branches. */
-  forgiven?: readonly ForgivenDay[];
-  /** The newest executions of the branch, newest first. */
-  executions: readonly ExecutionSummary[];
-  now: Date;
-  /** Returns the link of a day. */
-  dayHref?: (day: string) => Path;
-  /** Returns the link of an execution. */
-  executionHref?: (id: string) => Path;
-};
-
-/** Shows nothing with fewer than two days of results. */
-export function BranchTrends({
-  branch,
-  days,
-  forgiven = [],
-  executions,
-  now,
-  dayHref,
-  executionHref,
-}: TrendProperties): Html | null {
-  if (days.length < 2) return null;
-  const byDay = new Map(days.map((row) => [row.day, row]));
-  const forgivenOn = new Map(forgiven.map((row) => [row.day, row.forgiven]));
-  const dates = Array.from({ length: TREND_DAYS }, (_, index) =>
-    new Date(now.getTime() - (TREND_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
-  );
-  const ofDates = (from: number, to?: number) => dates.slice(from, to).flatMap((day) => byDay.get(day) ?? []);
-  const weeks = { last: ofDates(-7), before: ofDates(-14, -7), all: days };
-  return (
-    <div class="columns">
-      <Outcomes
-        branch={branch}
-        weeks={weeks}
-        days={dates.map((day) => {
-          const { executions = 0, passed = 0 } = byDay.get(day) ?? {};
-          return {
-            day,
-            executions,
-            passed,
-            forgiven: forgivenOn.get(day) ?? 0,
-            href: executions > 0 ? dayHref?.(day) : undefined,
-          };
-        })}
-      />
-      <Durations branch={branch} weeks={weeks} executions={executions} hrefOf={executionHref} />
-    </div>
-  );
-}
-
-/** The figures of the last seven days, of the seven days before, and of all days of the chart. */
-type Weeks = { last: readonly DayFigures[]; before: readonly DayFigures[]; all: readonly DayFigures[] };
-
-const rateOf = (figures: readonly DayFigures[]): number | null => {
-  const executions = figures.reduce((sum, row) => sum + row.executions, 0);
-  return executions === 0 ? null : figures.reduce((sum, row) => sum + row.passed, 0) / executions;
-};
-
-/** Returns a comparison such as "4 points higher than the previous week", or "" if one of the weeks has no results. */
-function changeOf(
-  last: number | null,
-  before: number | null,
-  { show, more, less }: { show: (difference: number) => string; more: string; less: string },
-): string {
-  if (last === null || before === null) return "";
-  const text = show(Math.abs(last - before));
-  return text === show(0)
-    ? "same as the previous week"
-    : `${text} ${last > before ? more : less} than the previous week`;
-}
+/** Returns "31 h" or "40 min". */
+const toHours = (ms: number): string =>
+  ms > 0 && ms < HOUR_MS ? `${Math.ceil(ms / 60_000)} min` : `${Math.round(ms / HOUR_MS)} h`;
 
 const toPoints = (share: number): string => counted(Math.round(share * 100), "point");
 
-function Outcomes({ branch, weeks, days }: { branch: string; weeks: Weeks; days: readonly OutcomeDay[] }): Html {
-  const [last, before] = [rateOf(weeks.last), rateOf(weeks.before)];
+type Measure = {
+  /** What is measured, above its chart and its column. */
+  title: (branch: string) => string;
+  column: string;
+  /** Null: unknown. */
+  of: (week: Week) => number | null;
+  show: (value: number) => string;
+  /** Shows a difference. Default: as a value. */
+  showChange?: (difference: number) => string;
+  words: readonly [more: string, less: string];
+};
+
+const shareOf =
+  (part: "passed" | "flaky") =>
+  (week: Week): number | null =>
+    week.executions === 0 ? null : week[part] / week.executions;
+
+const MEASURES: readonly Measure[] = [
+  {
+    title: (branch) => `Executions of ${branch} that passed`,
+    column: "Passed",
+    of: shareOf("passed"),
+    show: toPercent,
+    showChange: toPoints,
+    words: ["higher", "lower"],
+  },
+  {
+    title: () => "Red: from a failed execution to the next that passed",
+    column: "Red",
+    of: ({ redMs }) => redMs,
+    show: toHours,
+    words: ["more", "less"],
+  },
+  {
+    title: () => "Executions with a flaky failure",
+    column: "Flaky",
+    of: shareOf("flaky"),
+    show: toPercent,
+    showChange: toPoints,
+    words: ["higher", "lower"],
+  },
+  {
+    title: () => "Duration, median of the days",
+    column: "Duration",
+    of: ({ p50Ms }) => p50Ms,
+    show: toDuration,
+    words: ["longer", "shorter"],
+  },
+];
+
+/** The share of a value up to which a change is not worth its number. */
+const SMALL_CHANGE = 0.05;
+
+/** Returns a comparison such as "4 points higher than the week before", or "" if one of the weeks has no results. */
+function changeOf({ of, show, showChange = show, words }: Measure, weeks: readonly Week[]): string {
+  const [before, last] = weeks.slice(-2).map(of);
+  if (before === undefined || before === null || last === undefined || last === null) return "";
+  const text = showChange(Math.abs(last - before));
+  return Math.abs(last - before) <= SMALL_CHANGE * Math.max(last, before)
+    ? "about the same as the week before"
+    : `${text} ${last > before ? words[0] : words[1]} than the week before`;
+}
+
+const SLOT = 34;
+const BAR = 24;
+const BASE = 66;
+const HIGHEST = 50;
+const HEIGHT = 82;
+
+function WeekBars({
+  measure: { of, show },
+  weeks,
+  label,
+}: {
+  measure: Measure;
+  weeks: readonly Week[];
+  label: string;
+}) {
+  const values = weeks.map(of);
+  const most = Math.max(...values.map((value) => value ?? 0), 1e-9);
+  const lastIndex = weeks.length - 1;
+  return (
+    <svg class="weeks" viewBox={`0 0 ${8 * SLOT} ${HEIGHT}`} role="img" aria-label={label}>
+      <line x1="0" y1={BASE + 0.5} x2={weeks.length * SLOT} y2={BASE + 0.5} stroke="var(--line)" />
+      {values.map((value, index) => {
+        const middle = index * SLOT + SLOT / 2;
+        const height = Math.round(((value ?? 0) / most) * HIGHEST);
+        return (
+          <>
+            {height === 0 ? null : (
+              <rect
+                x={middle - BAR / 2}
+                y={BASE - height}
+                width={BAR}
+                height={height}
+                class={index === lastIndex ? "last" : undefined}
+              />
+            )}
+            <text x={middle} y={BASE - height - 4}>
+              {value === null ? "–" : show(value)}
+            </text>
+            {index % 2 === lastIndex % 2 ? (
+              <text class="day" x={middle} y={HEIGHT - 3}>
+                {toDay(weeks[index]!.from)}
+              </text>
+            ) : null}
+          </>
+        );
+      })}
+    </svg>
+  );
+}
+
+function MeasureCard({ branch, measure, weeks }: { branch: string; measure: Measure; weeks: readonly Week[] }): Html {
+  const last = measure.of(weeks.at(-1)!);
+  const title = measure.title(branch);
+  const change = changeOf(measure, weeks);
   return (
     <section class="card padded">
-      <h2 class="label">
-        Executions of {branch} that passed, {last === null ? `last ${TREND_DAYS} days` : "last 7 days"}
-      </h2>
+      <h3>{title}</h3>
       <div class="big">
-        {toPercent(last ?? rateOf(weeks.all)!)}{" "}
-        <small class="soft">{changeOf(last, before, { show: toPoints, more: "higher", less: "lower" })}</small>
+        {last === null ? "–" : measure.show(last)} <small class="soft">{change}</small>
       </div>
-      <OutcomeDays title={`Executions of ${branch} by day and outcome, last ${TREND_DAYS} days`} days={days} />
+      <WeekBars measure={measure} weeks={weeks} label={`${title}, by week, oldest first`} />
     </section>
   );
 }
 
-/** Returns the median of the known values; the lower one of the two in the middle of an even number. */
-function medianOf(values: readonly number[]): number | null {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;
-}
-
-/** Returns the median of the days' medians, in milliseconds. */
-const medianOfDays = (figures: readonly DayFigures[]): number | null =>
-  medianOf(figures.flatMap(({ p50Ms }) => (p50Ms === null ? [] : [Number(p50Ms)])));
-
-type DurationsProperties = {
+type TrendProperties = {
   branch: string;
-  weeks: Weeks;
-  executions: readonly ExecutionSummary[];
-  hrefOf: ((id: string) => Path) | undefined;
+  /** The last `TREND_DAYS` days with executions, oldest first. */
+  days: readonly DayFigures[];
+  /** Failures that gates have forgiven, on all branches. */
+  forgiven?: readonly ForgivenDay[];
+  now: Date;
 };
 
-function Durations({ branch, weeks, executions, hrefOf }: DurationsProperties): Html {
-  const bars = executions.toReversed().map((execution) => ({
-    status: execution.repeatedStatus ?? execution.status,
-    value: execution.durationMs > 0 ? execution.durationMs : null,
-    href: hrefOf?.(execution.id),
-    name: executionName(execution),
-    label: `${executionName(execution)}: ${outcomeText(execution)}${execution.durationMs > 0 ? `, ${toDuration(execution.durationMs)}` : ""}`,
-  }));
-  const values = executions.flatMap(({ durationMs }) => (durationMs > 0 ? [durationMs] : []));
-  const median = medianOf(values);
-  const change = changeOf(medianOfDays(weeks.last), medianOfDays(weeks.before), {
-    show: toDuration,
-    more: "longer",
-    less: "shorter",
-  });
+/** Shows nothing with fewer than two days of results. */
+export function BranchTrends({ branch, days, forgiven = [], now }: TrendProperties): Html | null {
+  if (days.length < 2) return null;
+  const weeks = toWeeks(days, now);
+  const forgivenIn = ({ from, to }: Week) =>
+    forgiven.reduce((sum, row) => sum + (row.day >= from && row.day <= to ? row.forgiven : 0), 0);
   return (
-    <section class="card padded">
-      <h2 class="label">
-        Duration of the last {executions.length} executions of {branch}
+    <>
+      <h2>
+        Trend <small>by week of seven days until today (UTC); large: the last one</small>
       </h2>
-      <div class="big">
-        {values[0] === undefined ? "–" : toDuration(values[0])}{" "}
-        <small class="soft">
-          {median === null ? "" : `latest; median ${toDuration(median)}${change === "" ? "" : `, ${change}`}`}
-        </small>
+      <div class="columns trends">
+        {MEASURES.map((measure) => (
+          <MeasureCard branch={branch} measure={measure} weeks={weeks} />
+        ))}
       </div>
-      <Bars
-        title={`Duration and outcome of the last executions of ${branch}, oldest first`}
-        bars={bars}
-        show={toDuration}
-        columns={["Execution", "Outcome", "Duration"]}
-      />
-    </section>
+      <details class="bare small">
+        <summary>View as table</summary>
+        <div class="card scroll">
+          <table>
+            <TableHead
+              caption={`Executions of ${branch} by week, newest first`}
+              columns={[
+                "Week",
+                ["Executions", "number"],
+                ...MEASURES.map(({ column }) => [column, "number"] as const),
+                forgiven.length > 0 && ["Failures forgiven by gates, all branches", "number"],
+              ]}
+            />
+            <tbody>
+              {weeks.toReversed().map((week) => (
+                <tr>
+                  <th scope="row">
+                    {toDay(week.from)} – {toDay(week.to)}
+                  </th>
+                  <td class="number">{week.executions}</td>
+                  {MEASURES.map(({ of, show }) => {
+                    const value = of(week);
+                    return <td class="number">{value === null ? "–" : show(value)}</td>;
+                  })}
+                  {forgiven.length > 0 ? <td class="number">{forgivenIn(week)}</td> : null}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </>
   );
 }

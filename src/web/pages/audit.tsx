@@ -64,6 +64,7 @@ const ACTION_WORDS: Record<AuditAction, string> = {
   "execution.deleted": "deleted the execution",
   "sample_data.added": "added sample data to",
   "sample_data.removed": "removed the sample data of",
+  "team.created": "created the team",
   "team.renamed": "renamed the team to",
   "team.restored": "restored from a backup the team",
 };

@@ -232,6 +232,7 @@ function rowsOf(teamId: string, { projects, states }: HomeData, now: Date): Html
 
 function homeView({ visitor: { teams }, now }: Context, data: HomeData): View {
   const headline = headlineOf([...data.states.values()]);
+  const ownTeam = teams.find(({ role }) => role === "owner");
   const body = (
     <>
       <h1>
@@ -241,6 +242,11 @@ function homeView({ visitor: { teams }, now }: Context, data: HomeData): View {
         <Empty>You are not a member of a team yet. Ask an owner for an invitation.</Empty>
       ) : (
         teams.map((team) => <Team team={team} rows={rowsOf(team.teamId, data, now)} />)
+      )}
+      {ownTeam === undefined ? null : (
+        <p class="hint after">
+          <a href={`/teams/${ownTeam.teamId}/settings#new-team`}>New team</a>
+        </p>
       )}
     </>
   );

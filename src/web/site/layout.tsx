@@ -97,6 +97,7 @@ function bar(view: View, framed: Framed): Html {
             data-key="/"
             maxlength={200}
           />
+          <button class="visually-hidden">Search</button>
         </form>
       ) : null}
       <div class="who">

@@ -4,6 +4,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createSetupToken } from "../../../src/operations/people/accounts.ts";
 import { createFirstProject } from "../../../src/operations/projects/first_project.ts";
 import { createEverything, LOOKED_AT } from "../../everything.ts";
+import { createAsking } from "../../asking.ts";
 import { createDatabase, createHarness, createServer } from "../../harness.ts";
 import { type Chromium, hasChromium, openChromium, SCHEMES, WIDTHS } from "../../browser/chromium.ts";
 
@@ -108,4 +109,47 @@ describe.skipIf(!hasChromium)("every page", async () => {
       await holds(path);
     },
   );
+
+  describe("a project with two weeks of builds", async () => {
+    const busy = await addProject(acme);
+    const { list, upload } = createAsking(everything.ask, busy);
+    const at = `/projects/${busy.project}`;
+    const send = (letters: string, days: number, more: Record<string, string> = {}) =>
+      upload(letters, {
+        ...{ branch: "main", complete: "true", commit: String(1_000_000 + days) },
+        ...{ completed_at: new Date(clock.getTime() - days * 86_400_000).toISOString(), ...more },
+      });
+    for (let days = 14; days > 1; days--) for (const letters of ["fppppp", "pppppp"]) await send(letters, days);
+    await send("pfpppp", 9, { branch: "old" });
+    await send("pfpppp", 1, { branch: "feature/a" });
+    const red = (await send("pffffs", 0)).executionId;
+    const execution = `${at}/executions/${red}`;
+    const [flaky] = await list("/test-cases?health=flaky");
+
+    test.each([
+      ["its page", at],
+      ["its red execution", execution],
+    ])("%s holds", async (_, path) => {
+      await chromium.signIn(people.owner);
+      await holds(path);
+    });
+
+    test("an execution and a test are one sheet of paper", async () => {
+      await chromium.signIn(people.owner);
+      await chromium.appear({ scheme: "dark" });
+      for (const path of [execution, `${at}/tests/${flaky.id}`]) {
+        await chromium.go(path);
+        const { data } = await chromium.cdp<{ data: string }>("Page.printToPDF", {
+          paperWidth: 8.27,
+          paperHeight: 11.69,
+        });
+        expect([
+          path,
+          Buffer.from(data, "base64")
+            .toString("latin1")
+            .match(/\/Type \/Page\b(?!s)/g)?.length,
+        ]).toEqual([path, 1]);
+      }
+    });
+  });
 });

@@ -5,7 +5,6 @@ import { Attachments } from "../../../src/web/components/attachments.tsx";
 import { Bars } from "../../../src/web/components/bars.tsx";
 import { Gates } from "../../../src/web/components/gates.tsx";
 import { Legend } from "../../../src/web/components/legend.tsx";
-import { OutcomeDays } from "../../../src/web/components/outcome_days.tsx";
 import { Evidence, FULL, History } from "../../../src/web/components/failure.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText, StatusFilter } from "../../../src/web/components/filters.tsx";
 import {
@@ -142,13 +141,6 @@ testLinearity(
       LogText: (text) => LogText({ text, name: text }),
       readLogLines: (text) =>
         render(LogLines({ lines: readLogLines(text, 1, text.slice(0, Math.min(200, text.length / 2))), name: text })),
-    },
-    "outcome_days.tsx": {
-      OutcomeDays: (text) =>
-        OutcomeDays({
-          title: text,
-          days: [{ day: "2026-01-31", executions: 2, passed: 1, forgiven: 1, href: `/${text}` }],
-        }),
     },
     "project_state.tsx": { branchHeadline: null, summaryOf: null },
     "share_parts.tsx": { shareForm: null, shareName: null, shareSection: null },

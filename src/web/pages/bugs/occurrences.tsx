@@ -6,7 +6,7 @@ import type { OccurrenceRow } from "../../../store/bug_occurrences.ts";
 import type { ExecutionName } from "../../../store/execution_list.ts";
 import type { TestCaseName } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
-import { firstLineOf } from "../../../wording/first_line.ts";
+import { firstLineOf, messageLineOf } from "../../../wording/first_line.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { executionName } from "../../../wording/execution_name.ts";
 import { AgoCell, MarkCell, CardTable } from "../../components/list.tsx";
@@ -35,7 +35,7 @@ export const occurrenceTable = (
             <a href={testPath(projectId, row.testCaseId)}>
               <Breakable text={test ? shownCaseTitle(test) : row.taskSlug} />
             </a>
-            <span class="small soft">{firstLineOf(row.message, MAX_MESSAGE_LENGTH)}</span>
+            <span class="small soft">{firstLineOf(messageLineOf(row.message), MAX_MESSAGE_LENGTH)}</span>
           </td>
           <td class="long">
             <a href={executionPath(projectId, row.executionId)}>{build ? executionName(build) : "its execution"}</a>

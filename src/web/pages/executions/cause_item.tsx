@@ -6,17 +6,21 @@ import { ownFrames } from "../../../rules/stack.ts";
 import type { Blame } from "../../../schema/failures.ts";
 import type { JoinedBug } from "../../../schema/known_bugs.ts";
 import type { CaseAttachmentRow } from "../../../store/attachments.ts";
+import type { ListedCommit } from "../../../store/commits.ts";
 import type { FailureEvidence } from "../../../store/failures.ts";
+import type { PassAtCommit } from "../../../store/same_commit.ts";
 import { shownCaseTitle, shownTaskTitle } from "../../../wording/case_title.ts";
 import { failureReason } from "../../../wording/failure_reason.ts";
 import { firstPlainLine } from "../../../wording/first_line.ts";
 import { joinedBugTitle, knownBugMention } from "../../../wording/known_bug.ts";
-import { toCount } from "../../../wording/numbers.ts";
+import { executionName } from "../../../wording/execution_name.ts";
+import { listWords, ranOnWords } from "../../../wording/machines.ts";
+import { counted, toCount } from "../../../wording/numbers.ts";
 import { bugWords, onlyWithWords, ownerWords, sinceWords } from "../../../wording/why.ts";
 import { Attachments } from "../../components/attachments.tsx";
 import { BRIEF, Evidence, FULL, History } from "../../components/failure.tsx";
 import { Mark, Tag, wordOf } from "../../components/status.tsx";
-import { Ago, Breakable, Commit, External } from "../../components/text.tsx";
+import { Ago, Breakable, Commit, CommitText, External } from "../../components/text.tsx";
 import { bugPath, executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
 
 export const SECTIONS: Record<
@@ -68,10 +72,21 @@ export type CauseContext = {
   executionId: string;
   defaultBranch: string;
   isLive: boolean;
+  /** The machine with all failures of the execution, where it is known. */
+  failingHost: string | undefined;
   now: Date;
 };
 
 type Failure = CauseFailures["failures"][number];
+
+type FailureDetails = {
+  evidence: FailureEvidence | undefined;
+  files: readonly CaseAttachmentRow[];
+  /** Its pass in another execution of the commit. */
+  pass: PassAtCommit | undefined;
+  /** The commits between the last pass and the first failure, newest first; empty: unknown. */
+  commits: readonly ListedCommit[];
+};
 
 type CauseProperties = {
   cause: CauseFailures;
@@ -82,30 +97,28 @@ type CauseProperties = {
   onlyHost: string | null;
   /** Whether the failures began in an earlier execution. */
   isOld: boolean;
-  evidence: FailureEvidence | undefined;
   context: CauseContext;
-};
+} & Omit<FailureDetails, "files">;
 
 const isSingle = ({ failed }: CauseFailures): boolean => failed === 1;
 
 const testsOf = ({ failed }: CauseFailures): string => `${toCount(failed)} tests`;
 
-type FailureDetails = { evidence: FailureEvidence | undefined; files: readonly CaseAttachmentRow[] };
-
 export function causeItem(
   cause: CauseFailures,
   index: number,
   context: CauseContext,
-  { evidence, files }: FailureDetails,
+  { files, ...details }: FailureDetails,
 ): Html {
+  const { evidence } = details;
   const [first] = cause.failures;
   const firstLine = firstPlainLine(first.message) || firstPlainLine(first.stack);
   const hosts = [...new Set(cause.failures.map(({ host }) => host))];
   const properties: CauseProperties = {
-    ...{ cause, first, firstLine, evidence, context },
+    ...{ cause, first, firstLine, ...details, context },
     owners: [...new Set(cause.failures.flatMap((failure) => failure.owners))],
     // The hosts of failures that are not listed are unknown.
-    onlyHost: hosts.length === 1 && cause.failures.length === cause.failed ? hosts[0]! : null,
+    onlyHost: hosts.length === 1 && cause.failures.length === cause.failed ? hosts[0]! : (context.failingHost ?? null),
     isOld: Boolean(evidence?.sinceExecutionId && evidence.sinceExecutionId !== context.executionId),
   };
   const { projectId, executionId } = context;
@@ -117,14 +130,16 @@ export function causeItem(
   return (
     <details class="failure" id={id} open={isOpen}>
       <CauseSummary id={context.isLive ? `${id}s` : undefined} {...properties} />
-      <div class="evidence">
-        <Evidence failure={{ ...first, output: evidence?.output ?? null }} measure={measure} title={firstLine} />
-        <Attachments projectId={projectId} files={files} />
+      <div class="evidence beside">
         <div>
           <CauseFacts {...properties} />
           <p class="small">
             <a href={whole}>Open full result</a>
           </p>
+        </div>
+        <div class="stack">
+          <Evidence failure={{ ...first, output: evidence?.output ?? null }} measure={measure} title={firstLine} />
+          <Attachments projectId={projectId} files={files} />
         </div>
       </div>
     </details>
@@ -178,11 +193,74 @@ function CauseSummary(properties: CauseProperties & { id: string | undefined }):
   );
 }
 
+/** Maximum number of tests that are listed without being folded. */
+const MAX_UNFOLDED_TESTS = 3;
+
+/** Names another execution of the commit in which the test passed, and the machines there and here. */
+function SameCommit({ pass, first, cause, onlyHost, context: { projectId } }: CauseProperties): Html | null {
+  if (pass === undefined) return null;
+  const here = isSingle(cause) ? first.host : onlyHost;
+  return (
+    <p class="small">
+      {isSingle(cause) ? "It passed" : `${shownCaseTitle(first)} passed`} at this commit in{" "}
+      <a href={executionPath(projectId, pass.executionId)}>
+        {executionName({ key: pass.key, number: pass.executionNumber, branch: pass.branch })}
+      </a>
+      {ranOnWords(pass.hosts)}
+      {here === null ? null : `; it failed here on ${here}`}.
+    </p>
+  );
+}
+
+/** Maximum number of commits that are listed without being folded. */
+const MAX_UNFOLDED_COMMITS = 3;
+
+/** Lists the commits between the last pass and the first failure, with their authors. */
+function Changes({ commits }: { commits: readonly ListedCommit[] }): Html | null {
+  if (commits.length === 0) return null;
+  const authors = [...new Set(commits.map(({ author }) => author))].filter(Boolean);
+  const list = (
+    <ul class="plain">
+      {commits.map(({ hash, subject, author }) => (
+        <li>
+          <Commit hash={hash} /> <CommitText of={{ commitSubject: subject, commitAuthor: author }} />
+        </li>
+      ))}
+    </ul>
+  );
+  const title = `${counted(commits.length, "commit")} between its last pass and its first failure`;
+  return commits.length <= MAX_UNFOLDED_COMMITS ? (
+    <>
+      <h3>{title}</h3>
+      {list}
+    </>
+  ) : (
+    <details class="bare">
+      <summary>
+        {title}, by {listWords(authors)}
+      </summary>
+      {list}
+    </details>
+  );
+}
+
 function CauseFacts(properties: CauseProperties): Html {
   const { cause, first, isOld, evidence, context } = properties;
   const { projectId, executionId, defaultBranch, now } = context;
   const rest = cause.failed - cause.failures.length;
   const why = failureReason(first, defaultBranch);
+  const tests = (
+    <ul class="plain">
+      {cause.failures.map((failure) => (
+        <FailureItem failure={failure} {...properties} />
+      ))}
+      {rest > 0 ? (
+        <li>
+          <a href={`${taskPath(projectId, executionId, first.taskSlug)}?status=failed`}>and {toCount(rest)} more</a>
+        </li>
+      ) : null}
+    </ul>
+  );
   return (
     <>
       {why === null ? null : (
@@ -190,17 +268,16 @@ function CauseFacts(properties: CauseProperties): Html {
           {why}. {first.ruleUrl === null ? null : <External href={first.ruleUrl} of={<>About this rule</>} />}
         </p>
       )}
-      {isSingle(cause) ? null : <h3>{testsOf(cause)}</h3>}
-      <ul class="plain">
-        {cause.failures.map((failure) => (
-          <FailureItem failure={failure} {...properties} />
-        ))}
-        {rest > 0 ? (
-          <li>
-            <a href={`${taskPath(projectId, executionId, first.taskSlug)}?status=failed`}>and {toCount(rest)} more</a>
-          </li>
-        ) : null}
-      </ul>
+      <SameCommit {...properties} />
+      <Changes commits={properties.commits} />
+      {cause.failed <= MAX_UNFOLDED_TESTS ? (
+        tests
+      ) : (
+        <details class="bare">
+          <summary>{testsOf(cause)}</summary>
+          {tests}
+        </details>
+      )}
       {isOld ? (
         <p class="small">
           Failing since{" "}

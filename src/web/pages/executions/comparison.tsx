@@ -32,7 +32,8 @@ const COMPARED: Record<string, { title: string; hint: string; mark: string }> = 
   },
   quarantined: { title: "Quarantined", hint: "failed, not counted", mark: "skipped" },
   added: { title: "Added", hint: "only in this execution", mark: "new" },
-  missing: { title: "Missing", hint: "only in the other execution", mark: "skipped" },
+  missing: { title: "Did not run", hint: "only in the other execution", mark: "skipped" },
+  skipped: { title: "Newly skipped", hint: "not skipped in the other execution", mark: "skipped" },
 };
 
 /** Maximum number of rows of each kind. The API returns all of them. */

@@ -5,7 +5,7 @@ import type { Html } from "../../../http/html.ts";
 import { absent } from "../../../http/problem.ts";
 import { readAbsentOfExecution } from "../../../operations/executions/absent_tests.ts";
 import { isAnswered } from "../../../operations/executions/reruns.ts";
-import { hasEnded, progressOf } from "../../../rules/execution.ts";
+import { hasEnded, progressOf, sumTasks } from "../../../rules/execution.ts";
 import type { AbsentTests } from "../../../schema/absent_tests.ts";
 import {
   selectExecution,
@@ -15,12 +15,14 @@ import {
 } from "../../../store/execution_list.ts";
 import type { ExecutionRow } from "../../../store/executions.ts";
 import { countFailures } from "../../../store/failures.ts";
+import { selectShards } from "../../../store/shards.ts";
 import { selectUsualDurations } from "../../../store/usual_durations.ts";
 import { absentKinds } from "../../../wording/absent_tests.ts";
 import { shownCaseTitle, shownTaskTitle } from "../../../wording/case_title.ts";
 import { type HeadlineWord, executionHeadline, headlineText } from "../../../wording/execution.ts";
 import { shortExecutionName } from "../../../wording/execution_name.ts";
 import { toCount } from "../../../wording/numbers.ts";
+import { failingHostOf, failingHostWords } from "../../../wording/machines.ts";
 import { newTestWords } from "../../../wording/verification.ts";
 import { causeCursor } from "../../components/causes.ts";
 import { Empty, MarkCell, CardTable } from "../../components/list.tsx";
@@ -38,7 +40,7 @@ import { listPage } from "./list.tsx";
 import { LiveLogEnd, readLiveLog } from "./live_log.tsx";
 import { type ExecutionView, findFlakyTest, flakyWord, metaOf, toHtml } from "./meta.tsx";
 import { ProbeNotice } from "./probe.tsx";
-import { readFailures } from "./read_failures.ts";
+import { readBackground, readFailures } from "./read_failures.ts";
 import { rerunsOf, waitingRerun } from "./rerun.tsx";
 import { MAX_TASKS, taskTable } from "./task_table.tsx";
 
@@ -134,17 +136,20 @@ async function loadExecution({ sql, project, params: { executionId }, query, rol
   const execution = found ?? absent();
   const isOver = hasEnded(execution.status);
   const shownTasks = execution.tasks.slice(0, MAX_TASKS).map(({ slug }) => slug);
-  const [liveLog, changes, usual, names, reruns, isRerunnable, flakyTestId, gates, absentTests] = await Promise.all([
-    readLiveLog(sql, projectId, execution),
-    readChanges(sql, projectId, execution),
-    selectUsualDurations(sql, projectId, executionId, shownTasks),
-    selectExecutionNames(sql, projectId, [execution.baselineId, execution.rerunOf]),
-    isOver && execution.buildId === null ? selectReruns(sql, projectId, executionId) : [],
-    isOver && !execution.probe && role !== "viewer" && isAnswered(sql, projectId, execution),
-    findFlakyTest(sql, projectId, execution),
-    readGates(sql, projectId, execution),
-    readAbsentOfExecution(sql, projectId, executionId),
-  ]);
+  const [liveLog, changes, usual, names, reruns, isRerunnable, flakyTestId, gates, absentTests, shards, background] =
+    await Promise.all([
+      readLiveLog(sql, projectId, execution),
+      readChanges(sql, projectId, execution),
+      selectUsualDurations(sql, projectId, executionId, shownTasks),
+      selectExecutionNames(sql, projectId, [execution.baselineId, execution.rerunOf]),
+      isOver && execution.buildId === null ? selectReruns(sql, projectId, executionId) : [],
+      isOver && !execution.probe && role !== "viewer" && isAnswered(sql, projectId, execution),
+      findFlakyTest(sql, projectId, execution),
+      readGates(sql, projectId, execution),
+      readAbsentOfExecution(sql, projectId, executionId),
+      selectShards(sql, projectId, executionId),
+      readBackground(sql, projectId, execution, failures),
+    ]);
   return {
     execution,
     counts,
@@ -158,6 +163,13 @@ async function loadExecution({ sql, project, params: { executionId }, query, rol
     flakyTestId,
     gates,
     absentTests,
+    shards,
+    background,
+    // It explains failures outside of the code, and those that another execution of the commit does not have.
+    failingHost:
+      isOver && ((counts.incident ?? 0) > 0 || background.passes.size > 0)
+        ? failingHostOf(shards, sumTasks(execution.tasks, "failed"))
+        : undefined,
   };
 }
 
@@ -184,7 +196,7 @@ type StateProperties = {
 
 function ExecutionState({ context, data, view, headline }: StateProperties): Html {
   const { project, params, role, csrf, publicUrl, now } = context;
-  const { execution, names, reruns, usual, isRerunnable } = data;
+  const { execution, names, reruns, usual, isRerunnable, failingHost } = data;
   const { id: projectId } = project;
   return (
     <div data-region="state">
@@ -202,6 +214,9 @@ function ExecutionState({ context, data, view, headline }: StateProperties): Htm
         {metaOf(projectId, view, names, now)}
         {rerunsOf(projectId, execution, reruns)}
       </div>
+      {failingHost === undefined ? null : (
+        <p class="after">{failingHostWords(failingHost, sumTasks(execution.tasks, "failed"))}.</p>
+      )}
       <ExecutionProgress execution={execution} usual={usual} now={now} />
       <TaskGates projectId={projectId} executionId={execution.id} tasks={data.gates} />
       <AbsentTestsNotice projectId={projectId} absent={data.absentTests} />
@@ -226,17 +241,20 @@ function executionView(context: Context, data: ExecutionData): View {
   const view = toView(context, data);
   const headline = executionHeadline({ ...view, flaky: flakyWord(view) });
   const isLive = !hasEnded(execution.status);
-  const causeContext = { projectId, executionId, defaultBranch, isLive, now };
+  const failingHost = data.failingHost?.host;
+  const causeContext = { projectId, executionId, defaultBranch, isLive, failingHost, now };
   const body = (
     <>
       <ProbeNotice projectId={projectId} probe={execution.probeOf} />
       <ExecutionState context={context} data={data} view={view} headline={headline} />
       {waitingRerun({ projectId, publicUrl, execution })}
-      <div data-region="failures">{failureSections(failures, view, causeContext, query)}</div>
+      <div data-region="failures">{failureSections(failures, view, data.background, causeContext, query)}</div>
       {isLive ? <LiveLogEnd projectId={projectId} executionId={executionId} log={liveLog} /> : null}
-      <div data-region="tasks">{taskTable(projectId, execution, { usual, showsAll: query.tasks === "all", now })}</div>
+      <ChangeList projectId={projectId} execution={execution} changes={changes} absent={data.absentTests} />
+      <div data-region="tasks">
+        {taskTable(projectId, execution, { usual, shards: data.shards, showsAll: query.tasks === "all", now })}
+      </div>
       <NewTests projectId={projectId} execution={execution} />
-      <ChangeList projectId={projectId} execution={execution} changes={changes} />
       {execution.tasks.length === 0 ? <NoTasks isLive={isLive} /> : null}
     </>
   );

@@ -8,13 +8,14 @@ import { counted, toCount } from "../../../wording/numbers.ts";
 import { executionPath, toAddress } from "../../site/paths.ts";
 import { type CauseContext, SECTIONS, blameOf, causeItem } from "./cause_item.tsx";
 import type { ExecutionView } from "./meta.tsx";
-import { type Failures, keyOf } from "./read_failures.ts";
+import { type Background, type Failures, keyOf } from "./read_failures.ts";
 
 type Section = { kind: string; causes: CauseFailures[] };
 
 export function failureSections(
   failures: Failures,
   { counts, execution }: ExecutionView,
+  background: Background,
   context: CauseContext,
   query: { cause_after?: string | undefined },
 ): Piece[] {
@@ -53,6 +54,8 @@ export function failureSections(
               return causeItem(cause, index++, context, {
                 evidence: evidence.get(keyOf(first)),
                 files: filesOf(first),
+                pass: background.passes.get(keyOf(first)),
+                commits: background.commitsOf(first),
               });
             })}
           </div>

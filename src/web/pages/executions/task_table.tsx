@@ -5,6 +5,7 @@ import { hasEnded } from "../../../rules/execution.ts";
 import { missingShardsOf, toShardList } from "../../../rules/shards.ts";
 import type { ExecutionRow } from "../../../store/executions.ts";
 import type { TaskRow } from "../../../store/execution_tasks.ts";
+import type { ShardRow } from "../../../store/shards.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { reasonOfTask } from "../../../wording/missing_runner.ts";
 import { taskLine } from "../../../wording/reasons.ts";
@@ -19,6 +20,7 @@ export const MAX_TASKS = 50;
 type TaskTable = {
   /** The usual durations of tasks, in milliseconds by slug. */
   usual: ReadonlyMap<string, number>;
+  shards: readonly ShardRow[];
   showsAll: boolean;
   now: Date;
 };
@@ -26,12 +28,13 @@ type TaskTable = {
 export function taskTable(
   projectId: string,
   { id, mode, tasks }: ExecutionRow,
-  { usual, showsAll, now }: TaskTable,
+  { usual, shards, showsAll, now }: TaskTable,
 ): Piece[] {
   if (tasks.length === 0) return [];
   const sorted = worstFirst(tasks);
   const shown = showsAll ? sorted : sorted.slice(0, MAX_TASKS);
   const hasRunners = mode === "run";
+  const byTask = Map.groupBy(shards, ({ taskSlug }) => taskSlug);
   return [
     <>
       <h2>
@@ -42,7 +45,10 @@ export function taskTable(
         columns={[...TASK_COLUMNS, hasRunners && ["Runner", "wide"], hasRunners && ["Log", "wide"]]}
       >
         {shown.map((task) =>
-          taskRow(projectId, id, task, { hasRunners, usual: task.slower?.usualMs ?? usual.get(task.slug), now }),
+          taskRow(projectId, id, task, {
+            ...{ hasRunners, usual: task.slower?.usualMs ?? usual.get(task.slug), now },
+            shards: byTask.get(task.slug) ?? [],
+          }),
         )}
       </CardTable>
     </>,
@@ -80,9 +86,44 @@ function spanOf({ status, startedAt, completedAt, durationMs, runner }: TaskRow,
   return isMeasured ? Date.parse(completedAt) - since : durationMs;
 }
 
-type RowContext = { hasRunners: boolean; usual: number | undefined; now: Date };
+/** Maximum number of machines that are listed for a task. */
+const MAX_HOSTS = 8;
 
-function taskRow(projectId: string, executionId: string, task: TaskRow, { hasRunners, usual, now }: RowContext): Html {
+/** Lists the machines of a task with their shards and failed tests, those with failures first. */
+function Machines({ shards }: { shards: readonly ShardRow[] }): Html | null {
+  const byHost = Map.groupBy(shards, ({ host }) => host);
+  byHost.delete(null);
+  const machines = [...byHost]
+    .map(([host, rows]) => ({
+      host: host!,
+      numbers: rows.flatMap(({ shard }) => (shard === 0 ? [] : shard)),
+      failed: rows.reduce((sum, { failed }) => sum + failed, 0),
+    }))
+    .toSorted((a, b) => b.failed - a.failed);
+  if (machines.length === 0) return null;
+  const more = machines.length - MAX_HOSTS;
+  return (
+    <span class="small soft dots">
+      {machines.slice(0, MAX_HOSTS).map(({ host, numbers, failed }) => (
+        <span>
+          <Breakable text={host} />
+          {numbers.length === 0 ? "" : ` (${toShardList(numbers)})`}
+          {failed > 0 && machines.length > 1 ? `: ${failed} failed` : ""}
+        </span>
+      ))}
+      {more > 0 ? <span>{counted(more, "more machine")}</span> : null}
+    </span>
+  );
+}
+
+type RowContext = { hasRunners: boolean; usual: number | undefined; shards: readonly ShardRow[]; now: Date };
+
+function taskRow(
+  projectId: string,
+  executionId: string,
+  task: TaskRow,
+  { hasRunners, usual, shards: uploads, now }: RowContext,
+): Html {
   const path: Path = taskPath(projectId, executionId, task.slug);
   const shards = shardsWord(task);
   const why = whyMissing(task);
@@ -102,6 +143,7 @@ function taskRow(projectId: string, executionId: string, task: TaskRow, { hasRun
           ? [" ", <Tag kind={task.status}>{wordOf(task.status)}</Tag>]
           : null}
         {why ? <span class="small soft">{why}</span> : null}
+        <Machines shards={uploads} />
       </td>
       <td class={task.passed === 0 ? "number soft" : "number"}>{toCount(task.passed)}</td>
       <td class="number">

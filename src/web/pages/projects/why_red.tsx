@@ -6,7 +6,7 @@ import { sourceLinks } from "../../../rules/source_links.ts";
 import type { ListedCommit } from "../../../store/commits.ts";
 import type { BrokenTest } from "../../../store/broken_tests.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
-import { firstLineOf } from "../../../wording/first_line.ts";
+import { firstPlainLine } from "../../../wording/first_line.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { redTaskWords } from "../../../wording/task.ts";
 import { MarkCell, TableHead } from "../../components/list.tsx";
@@ -29,6 +29,8 @@ type WhyRedProperties = {
   tests: readonly BrokenTest[];
   /** The commits of each range (`rangeOf`) that are known. */
   changes: ReadonlyMap<string, readonly ListedCommit[]>;
+  /** The names of the visitor as an owner. */
+  me: readonly string[];
   now: Date;
 };
 
@@ -38,7 +40,16 @@ export const rangeOf = ({ goodCommit, sinceCommit }: BrokenTest): string | undef
     ? undefined
     : `${goodCommit} ${sinceCommit}`;
 
-export function WhyRed({ projectId, branch, tasks, moreTasks, tests, changes, now }: WhyRedProperties): Html | null {
+export function WhyRed({
+  projectId,
+  branch,
+  tasks,
+  moreTasks,
+  tests,
+  changes,
+  me,
+  now,
+}: WhyRedProperties): Html | null {
   if (tasks.length === 0) return null;
   const byTask = Map.groupBy(tests, ({ taskSlug }) => taskSlug);
   return (
@@ -54,7 +65,13 @@ export function WhyRed({ projectId, branch, tasks, moreTasks, tests, changes, no
             <tbody>
               <TaskRow projectId={projectId} task={task} now={now} />
               {(byTask.get(task.slug) ?? []).map((test) => (
-                <TestRow projectId={projectId} test={test} commits={changes.get(rangeOf(test) ?? "") ?? []} now={now} />
+                <TestRow
+                  projectId={projectId}
+                  test={test}
+                  isMine={test.owners.some((owner) => me.includes(owner))}
+                  commits={changes.get(rangeOf(test) ?? "") ?? []}
+                  now={now}
+                />
               ))}
               <MoreRow projectId={projectId} task={task} shown={byTask.get(task.slug)?.length ?? 0} />
             </tbody>
@@ -109,9 +126,15 @@ const TAGS: Partial<Record<BrokenTest["blame"], string>> = {
   quarantined: "quarantined",
 };
 
-type TestProperties = { projectId: string; test: BrokenTest; commits: readonly ListedCommit[]; now: Date };
+type TestProperties = {
+  projectId: string;
+  test: BrokenTest;
+  isMine: boolean;
+  commits: readonly ListedCommit[];
+  now: Date;
+};
 
-function TestRow({ projectId, test, commits, now }: TestProperties): Html {
+function TestRow({ projectId, test, isMine, commits, now }: TestProperties): Html {
   const { testCaseId, blame, message, owners, bugId, bugNumber, bugAssignee } = test;
   const tag = TAGS[blame];
   return (
@@ -121,8 +144,8 @@ function TestRow({ projectId, test, commits, now }: TestProperties): Html {
         <a href={testPath(projectId, testCaseId)}>
           <Breakable text={shownCaseTitle(test)} />
         </a>{" "}
-        {tag === undefined ? null : <Tag>{tag}</Tag>}
-        {message === null ? null : <div class="small soft">{firstLineOf(message)}</div>}
+        {tag === undefined ? null : <Tag>{tag}</Tag>} {isMine ? <Tag>yours</Tag> : null}
+        {message === null ? null : <div class="small soft">{firstPlainLine(message)}</div>}
       </td>
       <td class="long">
         {sinceWhen(projectId, test, now)}

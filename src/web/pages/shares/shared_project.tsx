@@ -4,7 +4,7 @@ import { getBranchDays } from "../../../operations/health/branch_days.ts";
 import type { Html } from "../../../http/html.ts";
 import type { SharedTarget } from "../../../schema/shares.ts";
 import { selectSummaries } from "../../../store/execution_list.ts";
-import { selectBranchBuilds, selectLastBuild } from "../../../store/overview.ts";
+import { selectLastBuild } from "../../../store/overview.ts";
 import { selectBranch, selectBranchState } from "../../../store/state.ts";
 import { toDuration } from "../../../wording/numbers.ts";
 import { executionName, executionNumber, lineName } from "../../../wording/execution_name.ts";
@@ -12,7 +12,7 @@ import { AgoCell, MarkCell, CardTable } from "../../components/list.tsx";
 import { branchHeadline } from "../../components/project_state.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Breakable, Commit } from "../../components/text.tsx";
-import { TREND_DAYS, TREND_EXECUTIONS, BranchTrends } from "../../components/trends.tsx";
+import { TREND_DAYS, BranchTrends } from "../../components/trends.tsx";
 import type { View } from "../../site/page.ts";
 import { type SharedPageContext, publicOutcomeOf } from "./shared_execution.tsx";
 
@@ -20,14 +20,13 @@ const MAX_EXECUTIONS = 20;
 
 async function loadProject({ projectId, defaultBranch }: SharedTarget, { sql, begin, now }: SharedPageContext) {
   const branch = await selectBranch(sql, projectId, defaultBranch, defaultBranch);
-  const [state, last, days, branchExecutions, executions] = await Promise.all([
+  const [state, last, days, executions] = await Promise.all([
     selectBranchState(sql, projectId, branch),
     selectLastBuild(sql, projectId, branch),
     getBranchDays(sql, begin, projectId, branch, { now, count: TREND_DAYS }),
-    selectBranchBuilds(sql, projectId, branch, TREND_EXECUTIONS),
     selectSummaries(sql, projectId, MAX_EXECUTIONS),
   ]);
-  return { branch, state, last, days, branchExecutions, executions: executions.slice(0, MAX_EXECUTIONS) };
+  return { branch, state, last, days, executions: executions.slice(0, MAX_EXECUTIONS) };
 }
 
 type ProjectData = Awaited<ReturnType<typeof loadProject>>;
@@ -66,9 +65,8 @@ const PublicExecutions = ({ executions, now }: TableProperties): Html | null =>
   );
 
 function projectView({ projectName, defaultBranch }: SharedTarget, data: ProjectData, now: Date): View {
-  const { branch, state, last, days, branchExecutions, executions } = data;
+  const { branch, state, last, days, executions } = data;
   const headline = branchHeadline(branch, state, now);
-  const trend = BranchTrends({ branch: defaultBranch, days, executions: branchExecutions, now });
   const body = (
     <>
       <h1>
@@ -85,12 +83,7 @@ function projectView({ projectName, defaultBranch }: SharedTarget, data: Project
           </span>
         ) : null}
       </div>
-      {trend && (
-        <>
-          <h2>Trend</h2>
-          {trend}
-        </>
-      )}
+      <BranchTrends branch={defaultBranch} days={days} now={now} />
       <PublicExecutions executions={executions} now={now} />
     </>
   );

@@ -22,7 +22,7 @@ const NOTICES = {
   shown: "The key was shown once. If you did not copy it, revoke it and create a new one.",
 } as const;
 
-export type Problem = { of: "project" | "key" | "name"; text: string };
+export type Problem = { of: "project" | "key" | "name" | "team"; text: string };
 
 type FormState = {
   notice?: keyof typeof NOTICES | undefined;
@@ -32,7 +32,7 @@ type FormState = {
 
 type NameForm = { of: Problem["of"]; label: string; placeholder?: string; button: string; newest?: string };
 
-const FORM_PATHS = { project: "projects", key: "keys", name: "name" } as const;
+const FORM_PATHS = { project: "projects", key: "keys", name: "name", team: "teams" } as const;
 
 /** A form of one name, for owners. `newest`: the newest key, so that a form that is sent twice creates no second one. */
 function nameForm({ team, role, csrf }: TeamContext, { problem, value }: FormState, fields: NameForm): Html | null {
@@ -95,6 +95,12 @@ export async function settings(
       {form({ of: "key", label: "Name of the new key", placeholder: "terraform", button: "Generate team key", newest })}
       {role === "owner" ? <h2 id="name">Name of the team</h2> : null}
       {form({ of: "name", label: "Name", button: "Rename team" })}
+      {role === "owner" ? (
+        <h2 id="new-team">
+          New team <small>with projects, members and keys of its own; you are its owner</small>
+        </h2>
+      ) : null}
+      {form({ of: "team", label: "Name of the new team", button: "Create team" })}
       <h2>Infrastructure rules</h2>
       <p>
         <a href={`${base}/infrastructure-rules`}>Texts of failures that are not the fault of a test</a>

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { check } from "../../../http/input.ts";
+import { createTeam } from "../../../operations/people/accounts.ts";
 import { addTeamKey, revokeTeamKey } from "../../../operations/people/keys.ts";
 import { deleteTeam } from "../../../operations/projects/deletion.ts";
 import { createProject, renameTeam } from "../../../operations/projects/projects.ts";
@@ -126,12 +127,24 @@ const renameForm = action(
   },
 );
 
+const createTeamForm = action(
+  "/teams/:teamId/teams",
+  { access: "owner", fields: nameField },
+  {
+    read: readName,
+    act: (sql, { visitor }, name) => createTeam(sql, name, visitor),
+    refused: showAgain("team"),
+    done: (_, teamId) => `/teams/${teamId}/settings`,
+  },
+);
+
 export const teamSettings: Page[] = [
   settingsPage,
   createProjectForm,
   teamKeyForm,
   revokeForm,
   renameForm,
+  createTeamForm,
   deletionPage,
   deletionForm,
 ];

@@ -97,10 +97,14 @@ export function careForms(base: Path, test: TestCaseRow, { csrf, now, verifyForm
 
 export const onePath = "/projects/:projectId/tests/:testId";
 
+/** The page that the form is on, and that it leads back to; absent: that of the test. */
+const from = v.optional(v.literal("overview"));
+
 const quarantineFields = v.strictObject({
   reason: mayBeEmpty(text(1_000)),
   until: mayBeEmpty(day),
   skip: v.optional(v.literal("true")),
+  from,
 });
 
 export const quarantineForm = form(
@@ -112,8 +116,10 @@ export const quarantineForm = form(
   },
 );
 
-export const releaseForm = form(`${onePath}/release`, { access: "member" }, (context) =>
-  changeOne(context, { quarantine: null }),
+export const releaseForm = form(
+  `${onePath}/release`,
+  { access: "member", fields: v.strictObject({ from }) },
+  (context) => changeOne(context, { quarantine: null }),
 );
 
 export const ownerForm = form(
@@ -123,6 +129,11 @@ export const ownerForm = form(
 );
 
 type Changing = Parameters<typeof write>[0] & { project: { id: string } };
+type ChangingOne = Changing & {
+  sql: Sql;
+  params: { testId: string };
+  fields: { from?: "overview" | undefined; [field: string]: unknown };
+};
 
 export const change = (context: Changing, ids: readonly string[], patch: TestCasePatch) =>
   write(
@@ -139,12 +150,11 @@ export const change = (context: Changing, ids: readonly string[], patch: TestCas
           },
   );
 
-async function changeOne(
-  context: Changing & { sql: Sql; params: { testId: string } },
-  patch: TestCasePatch,
-): Promise<SeeOther> {
+async function changeOne(context: ChangingOne, patch: TestCasePatch): Promise<SeeOther> {
   const { testId } = context.params;
   if (!(await selectTestCase(context.sql, context.project.id, testId))) refuseAbsent();
   await change(context, [testId], patch);
-  return new SeeOther(testPath(context.project.id, testId));
+  return new SeeOther(
+    context.fields.from ? `/projects/${context.project.id}#flaky` : testPath(context.project.id, testId),
+  );
 }

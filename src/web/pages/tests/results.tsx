@@ -6,7 +6,7 @@ import type { BugOfCase } from "../../../store/bug_cases.ts";
 import type { CaseMessage } from "../../../store/case_record.ts";
 import type { DescribedExecution } from "../../../store/execution_list.ts";
 import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";
-import { firstLineOf } from "../../../wording/first_line.ts";
+import { firstLineOf, messageLineOf } from "../../../wording/first_line.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { slowerWords } from "../../../wording/slower.ts";
 import { onlyWithWords } from "../../../wording/why.ts";
@@ -173,6 +173,7 @@ export function history({ rows, names, slowerOf }: TestHistory, now: Date): Html
   return (
     <CardTable
       caption="Results, newest first"
+      kind="case-history"
       columns={[["Status", "hidden"], "Execution", ["Message", "wide"], ["Duration", "number"], ["When", "number"]]}
     >
       {rows.map((row) => (
@@ -196,12 +197,12 @@ export function history({ rows, names, slowerOf }: TestHistory, now: Date): Html
             {row.outage ? [" ", <Tag>outage</Tag>] : null}
             {row.attempt > 1 ? [" ", <Tag>{`attempt ${row.attempt}`}</Tag>] : null}
           </td>
-          <td class="wide long small">{firstLineOf(row.message, MAX_MESSAGE_LENGTH)}</td>
+          <td class="wide long small">{firstLineOf(messageLineOf(row.message), MAX_MESSAGE_LENGTH)}</td>
           <td class="number">
             {row.durationMs === null ? "–" : toDuration(row.durationMs)}
             <UsualDuration slower={slowerOf(row)} />
           </td>
-          <AgoCell at={row.completedAt} now={now} never="running" />
+          <AgoCell at={row.completedAt ?? names.get(row.executionId)?.createdAt ?? null} now={now} never="–" />
         </tr>
       ))}
     </CardTable>
