@@ -78,10 +78,12 @@ function isVaried(text: string): boolean {
   return distinct.length === MIN_DISTINCT_CHARACTERS;
 }
 
-/** Returns the forms in which tools write a text: plain, and in JSON, URLs, XML, HTML and base64. */
+/** Returns the forms in which tools write a text: plain, quoted for a shell or in source, and in JSON, URLs, XML, HTML, base64 and hex. */
 function formsOf(text: string): string[] {
   const json = JSON.stringify(text).slice(1, -1);
   const url = encodeURIComponent(text);
+  const strict = url.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+  const hex = Buffer.from(text).toString("hex");
   return [
     text,
     json,
@@ -90,12 +92,32 @@ function formsOf(text: string): string[] {
     ...[/[^\x00-\x7f]/, /[^\x00-\x7f]|[<>&']/, /[^\x00-\x7f]|[<>&'"+`]/].flatMap((escaped) =>
       unicodeFormsOf(text, escaped),
     ),
-    url,
-    url.replaceAll("%20", "+"),
+    JSON.stringify(json).slice(1, -1),
+    ...quotedFormsOf(text),
+    ...[url, strict, strict.replaceAll("%2F", "/")].flatMap((form) => [
+      ...[form, form.replaceAll("%20", "+")],
+      form.replace(/%../g, (code) => code.toLowerCase()),
+    ]),
     ...ENTITIES.map((entities) => text.replace(/[&<>"'`=/\t\n\r]/g, (char) => entities[char] ?? char)),
     ...base64FormsOf(text).flatMap((form) => [form, form.replaceAll("+", "-").replaceAll("/", "_")]),
+    ...linesOf(Buffer.from(text).toString("base64"), 76),
+    ...[hex, hex.toUpperCase(), ...linesOf(hex, 60)],
   ];
 }
+
+/** The lines in which `base64` and `xxd -p` write, but for a last one that is too short to be told from other text. */
+const linesOf = (encoded: string, length: number): string[] =>
+  encoded.length <= length
+    ? []
+    : (encoded.match(new RegExp(`.{1,${length}}`, "g")) ?? []).filter((line) => line.length >= MIN_LINE_LENGTH);
+
+/** As `set -x`, `printf %q` and `declare -p` of a shell, and `repr` of Python write it. */
+const quotedFormsOf = (text: string): string[] => [
+  text.replaceAll("'", "'\\''"),
+  text.replace(/[^\p{L}\p{N}_@%+=:./~-]/gu, "\\$&"),
+  text.replace(/[$`"\\]/g, "\\$&"),
+  text.replace(/[\\']/g, "\\$&").replaceAll("\n", "\\n").replaceAll("\t", "\\t"),
+];
 
 /** JSON with these characters as numbers, in small letters as of Python and in capitals as of .NET. */
 function unicodeFormsOf(text: string, escaped: RegExp): string[] {

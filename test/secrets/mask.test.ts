@@ -31,6 +31,14 @@ describe("a secret", () => {
     ["in JSON with escaped slashes", `p\\"ä<s\\/s&w'ö rd+`],
     ["in a URL", encodeURIComponent(secret)],
     ["in a form", encodeURIComponent(secret).replaceAll("%20", "+")],
+    ["in JSON in JSON", JSON.stringify(JSON.stringify(secret).slice(1, -1)).slice(1, -1)],
+    ["in a path of a URL", "p%22%C3%A4%3Cs/s%26w%27%C3%B6%20rd%2B"],
+    ["in small codes of a URL", "p%22%c3%a4%3cs%2fs%26w%27%c3%b6%20rd%2b"],
+    ["by set -x of a shell", `p"ä<s/s&w'\\''ö rd+`],
+    ["by printf %q", `p\\"ä\\<s/s\\&w\\'ö\\ rd+`],
+    ["by declare -p", `p\\"ä<s/s&w'ö rd+`],
+    ["by repr of Python", `p"ä<s/s&w\\'ö rd+`],
+    ["in hex", Buffer.from(secret).toString("hex")],
     ["in XML", "p&quot;ä&lt;s/s&amp;w'ö rd+"],
     ["in the text of XML", `p"ä&lt;s/s&amp;w'ö rd+`],
     ["in HTML", Bun.escapeHTML(secret)],
@@ -48,6 +56,17 @@ describe("a secret", () => {
     for (const end of ["&#xA;", "&#10;"]) {
       const written = `user=&quot;a1&quot;${end}pass=&apos;b2&amp;c&apos;`;
       expect(createMask([lines]).text(`<x y="${written}"/>`)).toBe(`<x y="***"/>`);
+    }
+  });
+
+  test("is hidden in the lines of base64 and xxd -p", () => {
+    const long = Array.from({ length: 90 }, (_, at) => String.fromCharCode(33 + ((at * 37) % 90))).join("");
+    for (const [encoded, width] of [
+      [base64Of(long), 76],
+      [Buffer.from(long).toString("hex"), 60],
+    ] as const) {
+      const written = encoded.replace(new RegExp(`.{${width}}`, "g"), "$&\n");
+      expect(createMask([long]).text(written).replaceAll("\n", "")).toMatch(/^\*+$/);
     }
   });
 
