@@ -54,6 +54,9 @@ export type Outcome =
   /** The receiver has answered that there is nothing to do, which is no failure. */
   | { status: "inapplicable"; error: string };
 
+/** The answer of a receiver that is not asked by HTTP, for the record of the delivery. */
+export type Answered = Outcome & { answer?: { status: number; text: string } };
+
 export type Sender<K extends Kind> = {
   actions: readonly IntegrationAction[];
   /** The action of a test message. */
@@ -63,8 +66,10 @@ export type Sender<K extends Kind> = {
    * of the older one would overwrite it.
    */
   stateOf?(job: Pick<Job, "action" | "options" | "notice">): string | undefined;
+  /** Returns further forms of the secrets that the receiver gets, and may send back. */
+  secretsOf?(config: ConfigOf<K>): string[];
   /** Throws OutboundError when there is no answer. */
-  send(http: Outbound, config: ConfigOf<K>, job: Job): Promise<Outcome>;
+  send(http: Outbound, config: ConfigOf<K>, job: Job): Promise<Answered>;
 };
 
 /** Adds the page of the created object, if the answer has one. */
@@ -176,6 +181,10 @@ export const oneLine = (text: string): string =>
   Bun.stripANSI(text)
     .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
     .trim();
+
+/** Makes an address that stands in a text no link: only ours are. */
+export const unlink = (text: string): string =>
+  text.replaceAll("://", ":\u200b//").replace(/\b(?:mailto:|www\.)/gi, "$&\u200b");
 
 /** Puts lines in a fence that they cannot close, so that they contain no mention, command or link. */
 function fence(lines: readonly string[]): string {

@@ -1,11 +1,7 @@
 /** Messages to Slack, through an incoming webhook. */
 
-import { MAX_BUG_LINE_CHARACTERS, shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
+import { MAX_BUG_LINE_CHARACTERS, shorten, judge, linksOf, oneLine, postJson, type Sender, unlink } from "./sender.ts";
 import type { Notification } from "../schema/notifications.ts";
-
-/** Makes an address that stands in a text no link: only ours are. */
-const unlink = (text: string): string =>
-  text.replaceAll("://", ":\u200b//").replace(/\b(?:mailto:|www\.)/gi, "$&\u200b");
 
 /** Separates marks and names of emoji in the label of a link, because Slack has no escape for them. */
 const unmark = (text: string): string => text.replace(/[*_~`]/g, "\u200b$&").replace(/:(?=[\w+'-]+:)/g, ":\u200b");
