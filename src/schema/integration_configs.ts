@@ -6,7 +6,7 @@ import { described, integer, text, uuid, isStorable } from "./fields.ts";
 import { privateKey } from "./private_key.ts";
 
 /** The actions of integrations that automations can request. */
-export const INTEGRATION_ACTIONS = ["notify", "create_issue", "set_commit_status", "dispatch"] as const;
+export const INTEGRATION_ACTIONS = ["notify", "digest", "create_issue", "set_commit_status", "dispatch"] as const;
 export type IntegrationAction = (typeof INTEGRATION_ACTIONS)[number];
 
 const EXPECTED_ADDRESS = "expected an http or https address without user, password and fragment";

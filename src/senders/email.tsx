@@ -9,6 +9,7 @@ import type { Notification } from "../schema/notifications.ts";
 import {
   type Answered,
   type Job,
+  linkedLinesOf,
   linksOf,
   MAX_BUG_LINE_CHARACTERS,
   oneLine,
@@ -31,7 +32,7 @@ const partsOf = (notice: Notification) => ({
   title: plain(notice.title),
   text: plain(notice.text, 2_000),
   lines: notice.lines.slice(0, MAX_LINES).map((line) => plain(line)),
-  bugs: (notice.knownBugs ?? []).map(({ text, url }) => ({ text: plain(text, MAX_BUG_LINE_CHARACTERS), url })),
+  bugs: linkedLinesOf(notice).map(({ text, url }) => ({ text: plain(text, MAX_BUG_LINE_CHARACTERS), url })),
   facts: notice.facts.slice(0, 10).map(({ name, value }) => ({ name, value: plain(value) })),
   links: linksOf(notice),
 });
@@ -164,7 +165,7 @@ const CLOSED = new Set(["ECONNECTION", "ESOCKET"]);
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 export const smtp: Sender<"email"> = {
-  actions: ["notify"],
+  actions: ["notify", "digest"],
   sample: "notify",
 
   secretsOf: ({ user, password }) =>

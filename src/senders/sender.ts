@@ -3,7 +3,7 @@
 import type { Outbound, OutboundAnswer, OutboundRequest } from "../http/outbound.ts";
 import type { ConfigOf, IntegrationAction, Kind } from "../schema/integration_configs.ts";
 import type { Annotation } from "../schema/pull_requests.ts";
-import type { Notification } from "../schema/notifications.ts";
+import type { LinkedLine, Notification } from "../schema/notifications.ts";
 
 /** Options of an automation's action besides the notification. The action determines which are present. */
 export type ActionOptions = {
@@ -221,6 +221,12 @@ const escapeLink = (url: string) => url.replace(/[<>\s\\]/g, encodeURIComponent)
 
 /** A build's address comes from CI, and may be anything. */
 export const isHttp = (url: string): boolean => /^https?:\/\/[^\s]+$/i.test(url) && URL.canParse(url);
+
+/** Lines that are links: known bugs, or those of a digest. */
+export const linkedLinesOf = ({ knownBugs = [], links = [] }: Notification): readonly LinkedLine[] => [
+  ...knownBugs,
+  ...links,
+];
 
 /** Links to more details; `open` is the label of a button. */
 export const linksOf = ({ url, buildUrl }: Pick<Notification, "url" | "buildUrl">) => [

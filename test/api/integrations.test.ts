@@ -77,7 +77,7 @@ describe("integrations", () => {
     const body = await create("webhook", { url, secret }, "ours");
     expect(body).toEqual({
       ...{ id: expect.any(String), kind: "webhook", name: "ours", enabled: true, disabledReason: null },
-      ...{ config: { url, secret: null }, actions: ["notify"], lastDelivery: null },
+      ...{ config: { url, secret: null }, actions: ["notify", "digest"], lastDelivery: null },
       ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
     });
     const slack = await create("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
@@ -146,9 +146,13 @@ describe("integrations", () => {
   test("each kind knows its actions and its defaults", async () => {
     const repository = ["set_commit_status", "create_issue", "notify", "dispatch"];
     const kinds: [string, Record<string, unknown>, string[]][] = [
-      ["discord", { url: "https://discord.com/api/webhooks/1/token" }, ["notify"]],
-      ["teams", { url: "https://prod-1.westeurope.logic.azure.com/workflows/1" }, ["notify"]],
-      ["email", { host: "smtp.acme.example", from: "assay@acme.example", to: ["ada@acme.example"] }, ["notify"]],
+      ["discord", { url: "https://discord.com/api/webhooks/1/token" }, ["notify", "digest"]],
+      ["teams", { url: "https://prod-1.westeurope.logic.azure.com/workflows/1" }, ["notify", "digest"]],
+      [
+        "email",
+        { host: "smtp.acme.example", from: "assay@acme.example", to: ["ada@acme.example"] },
+        ["notify", "digest"],
+      ],
       ["github", { repository: "acme/web", token: "t0ken" }, repository],
       ["gitlab", { project: "acme/web", token: "t0ken" }, repository],
       ["jira", { baseUrl: "https://acme.atlassian.net/", token: "t", projectKey: "WEB" }, ["create_issue"]],
