@@ -26,7 +26,7 @@ const MAY_IMPORT = readTable(`
   api: attachments database http operations reports request rules schema secrets senders store wording
   mcp: http input_schemas.json rules schema wording
   work: attachments config database executable log operations rules schema secrets store wording
-  operations: attachments backup database executable reports rules schema secrets senders store wording
+  operations: attachments backup database executable reports rules schema secrets senders store turns wording
   cli: attachments backup config database doctor executable file_failure history http log main mcp misspelt
     operations reports rules runner schema secrets store wording
   doctor: attachments config database executable file_failure http misspelt secrets store wording
@@ -40,6 +40,7 @@ const MAY_IMPORT = readTable(`
   secrets: schema
   config: attachment_config attachments file_failure http log misspelt rules
   misspelt:
+  turns:
   attachment_config: attachments
   attachments:
   backup: file_failure
