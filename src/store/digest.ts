@@ -3,7 +3,7 @@
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { Digest } from "../schema/digest.ts";
 import type { EventData } from "../schema/events.ts";
-import { type Fragment, type Sql, toNumberArray } from "../database/connect.ts";
+import { type Fragment, type Sql, toNumberArray, type Tx } from "../database/connect.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
 import { defaultBranchOf } from "./default_branch.ts";
 import { isFlaky, isRemoved } from "./health.ts";
@@ -34,6 +34,8 @@ const MAX_SLOWEST_READ = 5_000;
 const MIN_SLOWER_RUNS = 2;
 /** Nobody waits for tests that are faster. */
 const MIN_SLOW_MS = 1_000;
+/** Ids have the time of a server, and rows that of the database. */
+const CLOCK_TOLERANCE_MS = 3_600_000;
 
 const time = (sql: Sql, ms: number): Fragment => sql`${new Date(ms).toISOString()}::text::timestamptz`;
 
@@ -199,17 +201,23 @@ export async function countRescued(sql: Sql, { projectId, before, since, until }
   return row!;
 }
 
-/** Returns when the automation last sent a digest since then; undefined: it did not. */
-export async function selectLastDigest(
-  sql: Sql,
+/**
+ * Returns the period of the next digest in milliseconds: it begins where the last one of the automation ended, at most `longest` ago, and ends with
+ * the time of this transaction, which its run gets as well.
+ */
+export async function selectDigestPeriod(
+  sql: Tx,
   teamId: string,
   automationId: string,
-  from: number,
-): Promise<string | undefined> {
-  const [row] = await sql<{ createdAt: string }[]>`
-    select created_at as "createdAt" from automation_run
-    where team_id = ${teamId} and automation_id = ${automationId} and status = 'done' and id >= ${firstIdAt(from)} and exists (
-      select from json_array_elements(actions) a where a->>'type' = 'digest' and a->>'status' = 'done')
-    order by id desc limit 1`;
-  return row?.createdAt;
+  longest: number,
+): Promise<{ since: number; until: number }> {
+  const [row] = await sql<{ now: string; last: string | null }[]>`
+    select now()::timestamptz(3) as now, (
+      select created_at from automation_run r
+      where team_id = ${teamId} and automation_id = ${automationId} and status = 'done'
+        and id >= ${firstIdAt(Date.now() - longest - CLOCK_TOLERANCE_MS)} and created_at > now() - ${longest}::int * interval '1 millisecond' and exists (
+          select from json_array_elements(actions) a where a->>'type' = 'digest' and a->>'status' = 'done')
+      order by id desc limit 1) as last`;
+  const until = Date.parse(row!.now);
+  return { since: row!.last === null ? until - longest : Date.parse(row!.last), until };
 }

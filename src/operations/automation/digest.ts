@@ -12,8 +12,8 @@ import {
   countRescued,
   type DigestQuery,
   selectBuildFigures,
+  selectDigestPeriod,
   selectHealthEvents,
-  selectLastDigest,
   selectOldestBugs,
   selectSlowerInPeriod,
   selectSlowest,
@@ -31,14 +31,12 @@ const MAX_OLD_BUGS = 3;
 /** Returns the message of a digest. Undefined: nothing has happened. */
 export async function findDigest(
   sql: Tx,
-  { publicUrl, now }: AutomationServices,
+  { publicUrl }: AutomationServices,
   { owners }: Extract<Action, { type: "digest" }>,
   { teamId, automation }: Pick<Occasion, "teamId" | "automation">,
   project: TeamProject,
 ): Promise<Notification | undefined> {
-  const until = now.getTime();
-  const last = await selectLastDigest(sql, teamId, automation.id, until - MAX_PERIOD_MS);
-  const since = last === undefined ? until - MAX_PERIOD_MS : Math.min(Date.parse(last), until);
+  const { since, until } = await selectDigestPeriod(sql, teamId, automation.id, MAX_PERIOD_MS);
   const period = { teamId, projectId: project.id, before: 2 * since - until, since, until, owners };
   const digest = await loadDigest(sql, period, project, publicUrl);
   return digest && toDigestNotice(project, digest, publicUrl);
