@@ -700,6 +700,7 @@ create index bug_report_by_impact on bug_report (project_id, status, impact desc
 -- The numbers of open bugs are counted in the index.
 create index bug_report_live on bug_report (project_id, severity, regressed)
   where status in ('open', 'in_progress') and merged_into is null;
+create index bug_report_resolved on bug_report (project_id, resolved_at) where resolved_at is not null;
 create index bug_report_impact_due on bug_report (impact_due_at) where impact_due_at is not null;
 
 -- Failures with one of these fingerprints belong to the bug. The other columns are what the fingerprint was computed from.

@@ -72,7 +72,7 @@ const SHARED = readTable(`
   reports: cpp_checks cucumber_steps fields go js_tools json json_lines junit_case junit_names junit_outcome junit_times playwright pytest report
     rounds subunit_packets tap_cases tap_plan tap_point tap_source teamcity_cases teamcity_messages text totals unknown_results
     unpack xml_limits xml_syntax zip
-  schema: absent_tests attachments automation_actions automation_runs bounded bug_reports case_ref commits culprit_searches deliveries
+  schema: absent_tests attachments automation_actions automation_runs bounded bug_reports case_ref commits culprit_searches deliveries digest
     environments events executions failures fields gate integration_configs integrations known_bugs leases live page
     planned_tasks private_key pull_requests slower tags verifications
   senders: comment_target github_app github_check_run sender

@@ -3,6 +3,8 @@
 /** The proxy answered in place of the server. */
 export const PROXY_REFUSED = "ERR_PROXY_TUNNEL";
 
+const NO_TLS = "the TLS handshake failed; does the server speak TLS on this port?";
+
 const REASONS: Record<string, string> = {
   ECONNREFUSED: "the connection was refused",
   ConnectionRefused: "the connection was refused",
@@ -16,7 +18,8 @@ const REASONS: Record<string, string> = {
   EHOSTUNREACH: "there is no route to the host",
   ENETUNREACH: "there is no route to the network",
   ENOENT: "there is no such socket",
-  EPROTO: "the TLS handshake failed; does the server speak https on this port?",
+  EPROTO: NO_TLS,
+  ERR_SSL_WRONG_VERSION_NUMBER: NO_TLS,
   DEPTH_ZERO_SELF_SIGNED_CERT: "the certificate is self-signed",
   SELF_SIGNED_CERT_IN_CHAIN: "the certificate is from an unknown authority",
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "the certificate is from an unknown authority",

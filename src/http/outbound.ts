@@ -1,7 +1,8 @@
-/** Requests to addresses that users have given: never to private ones, never redirected, short and small. */
+/** Requests and connections to addresses that users have given: never to private ones, never redirected, short and small. */
 
 import { lookup } from "node:dns/promises";
-import { BlockList, isIP } from "node:net";
+import { once } from "node:events";
+import { BlockList, connect, isIP, type Socket } from "node:net";
 import { createAddressList } from "./address.ts";
 import { describeConnectionFailure, PROXY_REFUSED } from "./connection_failure.ts";
 import { areFree } from "./descriptors.ts";
@@ -20,6 +21,22 @@ const GLOBAL = createAddressList(["2000::/3"]);
 export type Outbound = {
   /** Throws OutboundError; an answer of any status, a redirect as well, is an answer. */
   request(request: OutboundRequest): Promise<OutboundAnswer>;
+  /**
+   * Opens a TCP connection for another protocol than HTTP, never through a proxy, and closes it when `use` ends or its time is over. Throws
+   * OutboundError if the connection fails; `use` throws one itself for an answer that is a failure.
+   */
+  connect<T>(target: OutboundTarget, use: (connection: OutboundConnection) => Promise<T>): Promise<T>;
+};
+
+/** `timeoutMs`: for the whole conversation. Default, and maximum: twice the time of a request. */
+export type OutboundTarget = { host: string; port: number; timeoutMs?: number };
+
+export type OutboundConnection = {
+  socket: Socket;
+  /** What TLS on the socket must verify: the host that was asked for, not the address that was dialled. */
+  tls: { host: string; servername?: string; ca?: string };
+  /** Aborts when the time is over. */
+  signal: AbortSignal;
 };
 
 export type OutboundRequest = {
@@ -55,6 +72,7 @@ const TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 65_536;
 /** Bun 1.4.5 ends the process where the thread of its first request finds no file descriptors for itself, some two. */
 const MIN_FREE_DESCRIPTORS = 8;
+const NO_DESCRIPTORS = "No file descriptors are left for now";
 
 /** Exactly these carry an IPv4 address that BlockList sees; ::ffff:0:7f00:1 looks alike and is none. */
 const MAPPED = /^::ffff:(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]{1,4}:[0-9a-f]{1,4})$/i;
@@ -70,10 +88,13 @@ export function isReachable(address: string, allow: BlockList): boolean {
 }
 
 /** The address in a URL that names one itself, without the brackets of IPv6. */
-export function literalAddress({ hostname }: URL): string | undefined {
+export function literalAddress({ hostname }: Pick<URL, "hostname">): string | undefined {
   const bare = hostname.replace(/^\[|\]$/g, "");
   return isIP(bare) === 0 ? undefined : bare;
 }
+
+/** The URL of a host name or address, which reads its other notations: 0x7f.1 is 127.0.0.1. */
+export const hostUrl = (host: string): URL => new URL(`http://${isIP(host) === 6 ? `[${host}]` : host}`);
 
 type OutboundOptions = {
   /** Private addresses that may be reached all the same. */
@@ -104,7 +125,7 @@ export function createOutbound({
   onPrivate = () => {},
 }: OutboundOptions): Outbound {
   /** The address to dial; a name may mean another one the next time, so this very one is dialled. */
-  async function choose(url: URL, signal: AbortSignal): Promise<string> {
+  async function choose(url: Pick<URL, "hostname">, signal: AbortSignal): Promise<string> {
     const literal = literalAddress(url);
     const addresses = literal === undefined ? await within(resolve(url.hostname), signal) : [literal];
     const address = addresses.find((address) => isReachable(address, allow));
@@ -117,11 +138,35 @@ export function createOutbound({
   }
 
   return {
+    async connect({ host, port, timeoutMs = 2 * usual }, use) {
+      const { hostname } = hostUrl(host);
+      if (!areFree(MIN_FREE_DESCRIPTORS)) throw new OutboundError(NO_DESCRIPTORS, false);
+      const patience = Math.min(timeoutMs, 2 * usual);
+      const signal = AbortSignal.timeout(patience);
+      let socket: Socket | undefined;
+      try {
+        socket = connect({ host: await choose({ hostname }, signal), port });
+        await within(once(socket, "connect"), signal);
+        const literal = literalAddress({ hostname });
+        const name = literal === undefined ? { host: hostname, servername: hostname } : { host: literal };
+        return await within(use({ socket, tls: { ...name, ...(ca ? { ca } : {}) }, signal }), signal);
+      } catch (error) {
+        if (error instanceof OutboundError) throw error;
+        throw new OutboundError(
+          signal.aborted ? `No answer within ${patience / 1000} s` : describe(error, { hostname }, false),
+          false,
+        );
+      } finally {
+        // Late errors of a connection that nobody waits for are not errors of the process.
+        socket?.on("error", () => {}).destroy();
+      }
+    },
+
     async request({ method, url, headers = {}, body, maxBytes = MAX_ANSWER_BYTES, timeoutMs = usual }) {
       const target = new URL(url);
       if (target.protocol !== "https:" && target.protocol !== "http:")
         throw new OutboundError("Only http and https addresses are allowed", true);
-      if (!areFree(MIN_FREE_DESCRIPTORS)) throw new OutboundError("No file descriptors are left for now", false);
+      if (!areFree(MIN_FREE_DESCRIPTORS)) throw new OutboundError(NO_DESCRIPTORS, false);
       const patience = Math.min(timeoutMs, usual);
       const signal = AbortSignal.timeout(patience);
       try {
@@ -189,7 +234,7 @@ async function readStart(response: Response, maxBytes: number, signal: AbortSign
 }
 
 /** The host in place of the address, which may hold a secret. */
-function describe(error: unknown, { hostname }: URL, isProxied: boolean): string {
+function describe(error: unknown, { hostname }: Pick<URL, "hostname">, isProxied: boolean): string {
   const reason = describeConnectionFailure(error);
   return `${reason[0]!.toUpperCase()}${reason.slice(1)}: ${hostname}${isProxied ? " through the proxy" : ""}`;
 }

@@ -40,6 +40,19 @@ const ACTIONS = [
     ),
   }),
   v.strictObject({
+    type: type(
+      "digest",
+      "Sends a digest of each project: what changed since the last digest of this automation, within a week, compared with the period " +
+        "before. Nothing is sent if nothing changed. Chats, e-mail and webhooks",
+    ),
+    integrationId,
+    owners: described(
+      v.optional(someOf(text(200))),
+      "Only tests and bugs of these owners, and nothing about builds. Default: everything",
+      ["@acme/cart"],
+    ),
+  }),
+  v.strictObject({
     type: type("create_issue", "Opens an issue: GitHub, GitLab, Jira, Linear"),
     integrationId,
     labels,

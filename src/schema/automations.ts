@@ -161,7 +161,7 @@ export const ACTIONS_OF: Record<EventType | "schedule", readonly ActionType[]> =
   "test_case.verified": ANY,
   "task.missed": [...ISSUES, "open_bug_report"],
   "integration.disabled": ["notify", "create_issue"],
-  schedule: ANY,
+  schedule: [...ANY, "digest"],
 };
 
 const TOLD_CONDITIONS =

@@ -20,7 +20,11 @@ export type DeliveryStatus = v.InferOutput<typeof deliveryStatus>;
 /** One try to deliver something. */
 const deliveryAttempt = v.strictObject({
   attemptedAt: described(time, "The time of the attempt"),
-  statusCode: described(v.nullable(count), "The HTTP status of the answer; null: no answer", 200),
+  statusCode: described(
+    v.nullable(count),
+    "The HTTP status of the answer, or the reply code of a mail server; null: no answer",
+    200,
+  ),
   latencyMs: described(count, "The time until the answer, in milliseconds", 120),
   answer: v.pipe(v.nullable(v.string()), v.description("The first 1 KiB of the answer"), v.examples(["ok"])),
   error: v.pipe(v.nullable(v.string()), v.description("Why the attempt failed"), v.examples([null])),

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { EVENT_TYPES, eventDataOf, type EventType, eventParts } from "./events.ts";
+import { digest } from "./digest.ts";
 import { count, described, time, uuid } from "./fields.ts";
 import { liveExecution, liveTask } from "./live.ts";
 import { joinedBug } from "./known_bugs.ts";
@@ -92,7 +93,7 @@ const bodyOf = (type: string, data: v.GenericSchema) =>
     data: described(data, "What happened"),
   });
 
-/** The body of the webhook of each type: events, the summary of a schedule, and the test message. */
+/** The body of the webhook of each type: events, the summary and the digest of a schedule, and the test message. */
 export const webhookBodies: Record<string, v.GenericSchema> = {
   ...Object.fromEntries(
     EVENT_TYPES.map((type) => [
@@ -124,6 +125,7 @@ export const webhookBodies: Record<string, v.GenericSchema> = {
       ),
     }),
   ),
+  digest: bodyOf("digest", v.strictObject({ project, digest: described(digest, "The digest"), truncated })),
   test: bodyOf(
     "test",
     v.strictObject({

@@ -2,11 +2,11 @@
 
 import * as v from "valibot";
 import { listOf, recordOf } from "./bounded.ts";
-import { described, text, uuid, isStorable } from "./fields.ts";
+import { described, integer, text, uuid, isStorable } from "./fields.ts";
 import { privateKey } from "./private_key.ts";
 
 /** The actions of integrations that automations can request. */
-export const INTEGRATION_ACTIONS = ["notify", "create_issue", "set_commit_status", "dispatch"] as const;
+export const INTEGRATION_ACTIONS = ["notify", "digest", "create_issue", "set_commit_status", "dispatch"] as const;
 export type IntegrationAction = (typeof INTEGRATION_ACTIONS)[number];
 
 const EXPECTED_ADDRESS = "expected an http or https address without user, password and fragment";
@@ -116,6 +116,34 @@ const baseUrl = (service: string, standard: string) =>
 const EXPECTED_TEAMS = "expected the address of a Workflows webhook: connectors at office.com are retired";
 const RETIRED_TEAMS = /(^|\.)(webhook\.office|outlook\.office|outlook\.office365)\.com\.?$/i;
 
+const EXPECTED_HOST = "expected the name or address of a mail server, without port";
+const mailHost = v.pipe(
+  text(253),
+  v.check(
+    (value) => /^(?:[a-z0-9_.-]+|[0-9a-f:]*:[0-9a-f:.]*)$/i.test(value) && URL.canParse(urlOfHost(value)),
+    EXPECTED_HOST,
+  ),
+);
+const urlOfHost = (host: string) => `http://${host.includes(":") ? `[${host}]` : host}`;
+
+const mailAddress = v.pipe(
+  text(254),
+  v.regex(/^[^\s@<>()[\],;:\\"\p{Cc}]+@[^\s@<>()[\],;:\\"\p{Cc}]+$/u, "expected an e-mail address"),
+);
+
+const EXPECTED_PASSWORD = "expected a text of 1 to 500 characters without control characters";
+/** Passwords for applications are written with spaces. */
+const password = v.pipe(
+  v.string(EXPECTED_PASSWORD),
+  v.regex(/^[^\p{Cc}]{1,500}$/u, EXPECTED_PASSWORD),
+  v.check(isStorable, EXPECTED_PASSWORD),
+  v.description("Write-only: null in answers"),
+  v.metadata({ secret: true }),
+);
+
+/** How the connection to a mail server is encrypted. */
+const MAIL_SECURITY = ["starttls", "tls", "none"] as const;
+
 /** The `config` of each kind. */
 export const CONFIGS = {
   webhook: v.strictObject({
@@ -152,6 +180,48 @@ export const CONFIGS = {
       "https://prod-01.westeurope.logic.azure.com/workflows/XXXX",
     ),
   }),
+  email: v.pipe(
+    v.strictObject({
+      host: described(
+        mailHost,
+        "The mail server (SMTP); a private address is refused unless OUTBOUND_ALLOW names it",
+        "smtp.acme.example",
+      ),
+      port: described(v.optional(integer(1, 65_535), 587), "Its port: usually 587 for starttls, 465 for tls"),
+      security: described(
+        v.optional(v.picklist(MAIL_SECURITY, `expected "starttls", "tls" or "none"`), "starttls"),
+        "starttls: encrypted before anything is sent, or not sent at all; tls: encrypted from the beginning; none: not encrypted, " +
+          "which allows no password. The certificate must be valid for the host",
+      ),
+      user: described(v.optional(v.nullable(text(254)), null), "The user; null: no authentication", "assay"),
+      password: described(
+        v.optional(v.nullable(password), null),
+        "The password of the user; null: no authentication. Write-only: null in answers",
+        "correct horse",
+      ),
+      from: described(mailAddress, "The address of the sender", "assay@acme.example"),
+      to: described(
+        v.pipe(
+          listOf(mailAddress, {
+            max: 20,
+            expected: "expected a list of e-mail addresses",
+            tooMany: "expected 1 to 20 addresses",
+          }),
+          v.minLength(1, "expected 1 to 20 addresses"),
+        ),
+        "The recipients, 1 to 20",
+        ["team@acme.example"],
+      ),
+    }),
+    v.check(
+      ({ user, password }) => (user === null) === (password === null),
+      "expected user and password, or none of the two",
+    ),
+    v.check(
+      ({ security, password }) => security !== "none" || password === null,
+      `expected the security "starttls" or "tls" with a password`,
+    ),
+  ),
   github: v.pipe(
     v.strictObject({
       baseUrl: baseUrl("the API of GitHub", "https://api.github.com"),

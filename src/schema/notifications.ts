@@ -3,11 +3,14 @@
 import type { EventType } from "./events.ts";
 
 /** `text`: the title, and the sentence that proves which commit broke its test; `url`: the page of the bug report. */
-type LinkedBug = { number: number; text: string; url: string };
+type LinkedBug = LinkedLine & { number: number };
+
+/** A line with the address of its page. */
+export type LinkedLine = { text: string; url: string };
 
 /** Something that has happened, for people and for programs; every sender makes its own request of it. */
 export type Notification = {
-  type: EventType | "schedule" | "dispatch" | "test";
+  type: EventType | "schedule" | "digest" | "dispatch" | "test";
   occurredAt: string;
   tone: "bad" | "good" | "neutral";
   title: string;
@@ -20,6 +23,8 @@ export type Notification = {
   lines: string[];
   /** Known bugs that its failures belong to, one line each. Notifications without one have no list. */
   knownBugs?: readonly LinkedBug[];
+  /** The lines of a digest, which only messages have. */
+  links?: readonly LinkedLine[];
   /** The address of its dashboard page. */
   url: string | null;
   buildUrl: string | null;

@@ -14,6 +14,14 @@ export const bugReportUrl = (publicUrl: string, projectId: string, bugReportId: 
 export const testCaseUrl = (publicUrl: string, projectId: string, testCaseId: string): string =>
   `${publicUrl}/projects/${projectId}/tests/${testCaseId}`;
 
+export const testsUrl = (publicUrl: string, projectId: string, health: string): string =>
+  `${publicUrl}/projects/${projectId}/tests?health=${health}`;
+
+export const bugsUrl = (publicUrl: string, projectId: string): string => `${publicUrl}/projects/${projectId}/bugs`;
+
+export const executionsUrl = (publicUrl: string, projectId: string): string =>
+  `${publicUrl}/projects/${projectId}/executions`;
+
 export const projectUrl = (publicUrl: string, projectId: string): string => `${publicUrl}/projects/${projectId}`;
 
 export const teamSettingsUrl = (publicUrl: string, teamId: string): string => `${publicUrl}/teams/${teamId}/settings`;

@@ -2,7 +2,7 @@
 
 import type { BlockList } from "node:net";
 import { check } from "../http/input.ts";
-import { isReachable, literalAddress } from "../http/outbound.ts";
+import { hostUrl, isReachable, literalAddress } from "../http/outbound.ts";
 import { CONFIGS, type Kind } from "../schema/integration_configs.ts";
 import { refuse } from "../schema/refusal.ts";
 
@@ -12,9 +12,9 @@ export const checkConfig = (kind: Kind, config: Record<string, unknown>): Record
 
 /** Refuses addresses that are obviously private; names are looked up when something is sent. */
 export function requirePublic(config: Record<string, unknown>, allow: BlockList): void {
-  for (const name of ["url", "baseUrl"]) {
+  for (const name of ["url", "baseUrl", "host"]) {
     if (typeof config[name] !== "string") continue;
-    const url = new URL(config[name]);
+    const url = name === "host" ? hostUrl(config[name]) : new URL(config[name]);
     const address = literalAddress(url) ?? (/^localhost\.?$/i.test(url.hostname) ? "127.0.0.1" : undefined);
     if (address !== undefined && !isReachable(address, allow))
       refuse(

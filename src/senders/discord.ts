@@ -1,26 +1,36 @@
 /** Messages to Discord, through a channel's webhook. */
 
-import { MAX_BUG_LINE_CHARACTERS, shorten, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts";
+import {
+  MAX_BUG_LINE_CHARACTERS,
+  shorten,
+  isHttp,
+  judge,
+  linkedLinesOf,
+  oneLine,
+  postJson,
+  type Sender,
+} from "./sender.ts";
 import type { Notification } from "../schema/notifications.ts";
 
 const COLORS = { bad: 0xd1242f, good: 0x1a7f37, neutral: 0x6e7781 };
 
-/** The maximum length of the lines of all known bugs together. */
-const MAX_BUG_LIST_CHARACTERS = 2_000;
+/** The maximum length of all lines together, and of those that are links beside others. */
+const MAX_LIST_CHARACTERS = 3_000;
+const MAX_LINKED_CHARACTERS = 2_000;
 
 /** Markdown would turn parts of a test's name into links. Truncates first, because every character may become two. */
 const escape = (text: string, max: number) => shorten(oneLine(text), max / 2).replace(/[\\*_~`|[\]<]/g, "\\$&");
 
 export function toDiscordMessage(notice: Notification) {
-  const { tone, title, text, facts, lines, knownBugs = [], url, buildUrl, occurredAt } = notice;
+  const { tone, title, text, facts, lines, url, buildUrl, occurredAt } = notice;
   // The texts of an embed may have 6,000 characters in total.
-  let room = MAX_BUG_LIST_CHARACTERS;
-  const bugs = knownBugs
+  let room = lines.length > 0 ? MAX_LINKED_CHARACTERS : MAX_LIST_CHARACTERS;
+  const bugs = linkedLinesOf(notice)
     .map(({ text, url }) => `\n- [${escape(text, 2 * MAX_BUG_LINE_CHARACTERS)}](${url})`)
     .filter((line) => (room -= line.length) >= 0)
     .join("");
   const names = lines.map((line) => `- ${escape(line, 250)}`).join("\n");
-  const list = `${shorten(names, 3_000 - bugs.length).replace(/\\…$/, "…")}${bugs}`.trimStart();
+  const list = `${shorten(names, MAX_LIST_CHARACTERS - bugs.length).replace(/\\…$/, "…")}${bugs}`.trimStart();
   const build = buildUrl && isHttp(buildUrl) ? [{ name: "Build", value: shorten(buildUrl, 1_024) }] : [];
   return {
     content: escape(title, 2_000),
@@ -45,7 +55,7 @@ export function toDiscordMessage(notice: Notification) {
 }
 
 export const discord: Sender<"discord"> = {
-  actions: ["notify"],
+  actions: ["notify", "digest"],
   sample: "notify",
 
   async send(http, { url }, { notice, now }) {

@@ -201,6 +201,7 @@ async function begin(http: Access, config: Config, job: Job): Promise<Outcome> {
     case "create_issue":
       return await openIssue(http, config, job);
     case "notify":
+    case "digest":
       return await comment(http, config, job);
     case "dispatch":
       return await dispatch(http, config, job);

@@ -109,6 +109,7 @@ function toRequest(config: Config, { action, notice, options }: Job): OutboundRe
         labels: (options.labels ?? config.labels).map((label) => label.replaceAll(",", " ")).join(","),
       });
     case "notify":
+    case "digest":
       return "There is no merge request to comment on";
     case "dispatch":
       if (config.triggerToken === null) return `There is no "triggerToken" in the integration`;

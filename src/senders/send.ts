@@ -6,12 +6,13 @@ import type { IntegrationAction, Kind } from "../schema/integration_configs.ts";
 import { toStorable } from "../schema/fields.ts";
 import { createMask } from "../secrets/mask.ts";
 import { discord } from "./discord.ts";
+import { smtp } from "./email.tsx";
 import { github } from "./github.ts";
 import { gitlab } from "./gitlab.ts";
 import { jira } from "./jira.ts";
 import { linear } from "./linear.ts";
 import { pagerduty } from "./pagerduty.ts";
-import { shorten, type Job, type Outcome, type Sender } from "./sender.ts";
+import { type Answered, shorten, type Job, type Outcome, type Sender } from "./sender.ts";
 import { slack } from "./slack.ts";
 import { teams } from "./teams.ts";
 import { webhook } from "./webhook.ts";
@@ -21,6 +22,7 @@ const SENDERS: { [K in Kind]: Sender<K> } = {
   slack,
   discord,
   teams,
+  email: smtp,
   github,
   gitlab,
   jira,
@@ -55,9 +57,15 @@ export async function send(
   job: Job,
 ): Promise<{ outcome: Outcome; attempt: DeliveryAttempt; bug?: unknown }> {
   const started = performance.now();
-  let last: OutboundAnswer | undefined;
+  let last: Pick<OutboundAnswer, "status" | "text"> | undefined;
   let bug: unknown;
-  const hidden = secrets.flatMap(partsOf);
+  const sender = SENDERS[kind] as Sender<never>;
+  const hidden = [...secrets, ...(sender.secretsOf?.(config as never) ?? [])].flatMap(partsOf);
+  const timeLeft = () => {
+    const left = Math.ceil(DELIVERY_MS - (performance.now() - started));
+    if (left <= 0) throw new OutboundError(`Not done within ${DELIVERY_MS / 1000} s`, false);
+    return left;
+  };
   const watched: Outbound = {
     async request(request) {
       // A receiver may send back what it has got, and what our secrets were made into counts as much.
@@ -65,14 +73,15 @@ export async function send(
         if (/^(authorization|private-token|webhook-signature)$/i.test(name))
           hidden.push(...value.split(" ").flatMap(partsOf));
       last = undefined;
-      const left = Math.ceil(DELIVERY_MS - (performance.now() - started));
-      if (left <= 0) throw new OutboundError(`Not done within ${DELIVERY_MS / 1000} s`, false);
-      return (last = await http.request({ ...request, timeoutMs: left }));
+      return (last = await http.request({ ...request, timeoutMs: timeLeft() }));
     },
+    connect: (target, use) => http.connect({ ...target, timeoutMs: timeLeft() }, use),
   };
   let outcome: Outcome;
   try {
-    outcome = await (SENDERS[kind] as Sender<never>).send(watched, config as never, job);
+    const { answer, ...answered }: Answered = await sender.send(watched, config as never, job);
+    outcome = answered;
+    last = answer ?? last;
   } catch (error) {
     if (error instanceof OutboundError) outcome = { status: error.isFinal ? "refused" : "retry", error: error.message };
     else {
@@ -80,7 +89,7 @@ export async function send(
       outcome = { status: "retry", error: INTERNAL_ATTEMPT };
     }
   }
-  const answer = last as OutboundAnswer | undefined;
+  const answer = last as Pick<OutboundAnswer, "status" | "text"> | undefined;
   const mask = createMask(hidden, "[secret]");
   const error = "error" in outcome ? toStorable(shorten(mask.text(outcome.error), ERROR_CHARACTERS)) : null;
   return {

@@ -3,7 +3,7 @@
 import type { Outbound, OutboundAnswer, OutboundRequest } from "../http/outbound.ts";
 import type { ConfigOf, IntegrationAction, Kind } from "../schema/integration_configs.ts";
 import type { Annotation } from "../schema/pull_requests.ts";
-import type { Notification } from "../schema/notifications.ts";
+import type { LinkedLine, Notification } from "../schema/notifications.ts";
 
 /** Options of an automation's action besides the notification. The action determines which are present. */
 export type ActionOptions = {
@@ -54,6 +54,9 @@ export type Outcome =
   /** The receiver has answered that there is nothing to do, which is no failure. */
   | { status: "inapplicable"; error: string };
 
+/** The answer of a receiver that is not asked by HTTP, for the record of the delivery. */
+export type Answered = Outcome & { answer?: { status: number; text: string } };
+
 export type Sender<K extends Kind> = {
   actions: readonly IntegrationAction[];
   /** The action of a test message. */
@@ -63,8 +66,10 @@ export type Sender<K extends Kind> = {
    * of the older one would overwrite it.
    */
   stateOf?(job: Pick<Job, "action" | "options" | "notice">): string | undefined;
+  /** Returns further forms of the secrets that the receiver gets, and may send back. */
+  secretsOf?(config: ConfigOf<K>): string[];
   /** Throws OutboundError when there is no answer. */
-  send(http: Outbound, config: ConfigOf<K>, job: Job): Promise<Outcome>;
+  send(http: Outbound, config: ConfigOf<K>, job: Job): Promise<Answered>;
 };
 
 /** Adds the page of the created object, if the answer has one. */
@@ -177,6 +182,10 @@ export const oneLine = (text: string): string =>
     .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
     .trim();
 
+/** Makes an address that stands in a text no link: only ours are. */
+export const unlink = (text: string): string =>
+  text.replaceAll("://", ":\u200b//").replace(/\b(?:mailto:|www\.)/gi, "$&\u200b");
+
 /** Puts lines in a fence that they cannot close, so that they contain no mention, command or link. */
 function fence(lines: readonly string[]): string {
   const text = lines.map(oneLine).join("\n");
@@ -212,6 +221,12 @@ const escapeLink = (url: string) => url.replace(/[<>\s\\]/g, encodeURIComponent)
 
 /** A build's address comes from CI, and may be anything. */
 export const isHttp = (url: string): boolean => /^https?:\/\/[^\s]+$/i.test(url) && URL.canParse(url);
+
+/** Lines that are links: known bugs, or those of a digest. */
+export const linkedLinesOf = ({ knownBugs = [], links = [] }: Notification): readonly LinkedLine[] => [
+  ...knownBugs,
+  ...links,
+];
 
 /** Links to more details; `open` is the label of a button. */
 export const linksOf = ({ url, buildUrl }: Pick<Notification, "url" | "buildUrl">) => [

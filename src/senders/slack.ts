@@ -1,11 +1,17 @@
 /** Messages to Slack, through an incoming webhook. */
 
-import { MAX_BUG_LINE_CHARACTERS, shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
+import {
+  MAX_BUG_LINE_CHARACTERS,
+  shorten,
+  judge,
+  linkedLinesOf,
+  linksOf,
+  oneLine,
+  postJson,
+  type Sender,
+  unlink,
+} from "./sender.ts";
 import type { Notification } from "../schema/notifications.ts";
-
-/** Makes an address that stands in a text no link: only ours are. */
-const unlink = (text: string): string =>
-  text.replaceAll("://", ":\u200b//").replace(/\b(?:mailto:|www\.)/gi, "$&\u200b");
 
 /** Separates marks and names of emoji in the label of a link, because Slack has no escape for them. */
 const unmark = (text: string): string => text.replace(/[*_~`]/g, "\u200b$&").replace(/:(?=[\w+'-]+:)/g, ":\u200b");
@@ -23,7 +29,8 @@ const MARKS = { bad: "🔴", good: "🟢", neutral: "⚪" };
 
 const button = (label: string, url: string) => ({ type: "button", text: { type: "plain_text", text: label }, url });
 
-export function toSlackMessage({ tone, title, text, facts, lines, knownBugs = [], url, buildUrl }: Notification) {
+export function toSlackMessage(notice: Notification) {
+  const { tone, title, text, facts, lines, url, buildUrl } = notice;
   const heading = `${MARKS[tone]} ${oneLine(title)}`;
   const list = lines.map((line) => `• ${shorten(oneLine(line), 250)}`).join("\n");
   const buttons = linksOf({ url, buildUrl }).map(({ open, url }) => button(open, shorten(url, 3_000)));
@@ -41,7 +48,7 @@ export function toSlackMessage({ tone, title, text, facts, lines, knownBugs = []
         type: "section",
         text: { type: "plain_text", text: escape(list === "" ? oneLine(text) : `${oneLine(text)}\n${list}`, 3_000) },
       },
-      ...knownBugs.map(({ text, url }) => ({
+      ...linkedLinesOf(notice).map(({ text, url }) => ({
         type: "section",
         text: {
           type: "mrkdwn",
@@ -57,7 +64,7 @@ export function toSlackMessage({ tone, title, text, facts, lines, knownBugs = []
 }
 
 export const slack: Sender<"slack"> = {
-  actions: ["notify"],
+  actions: ["notify", "digest"],
   sample: "notify",
 
   async send(http, { url }, { notice, now }) {

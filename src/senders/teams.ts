@@ -1,6 +1,15 @@
 /** Messages to Microsoft Teams, as Adaptive Cards through a Workflows webhook. */
 
-import { MAX_BUG_LINE_CHARACTERS, shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
+import {
+  MAX_BUG_LINE_CHARACTERS,
+  shorten,
+  judge,
+  linkedLinesOf,
+  linksOf,
+  oneLine,
+  postJson,
+  type Sender,
+} from "./sender.ts";
 import type { Notification } from "../schema/notifications.ts";
 
 const COLORS = { bad: "Attention", good: "Good", neutral: "Default" };
@@ -21,7 +30,8 @@ export function toTeamsMessage(notice: Notification) {
   }
 }
 
-function toCard({ tone, title, text, facts, lines, knownBugs = [], url, buildUrl }: Notification) {
+function toCard(notice: Notification) {
+  const { tone, title, text, facts, lines, url, buildUrl } = notice;
   const actions = linksOf({ url, buildUrl }).map(({ open, url }) => ({ type: "Action.OpenUrl", title: open, url }));
   const content = {
     $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
@@ -41,7 +51,7 @@ function toCard({ tone, title, text, facts, lines, knownBugs = [], url, buildUrl
             },
           ]),
       ...lines.map((line) => block(`- ${escape(line, 250)}`, { spacing: "None" })),
-      ...knownBugs.map(({ text, url }) =>
+      ...linkedLinesOf(notice).map(({ text, url }) =>
         block(`- [${escape(text, MAX_BUG_LINE_CHARACTERS)}](${url})`, { spacing: "None" }),
       ),
     ],
@@ -52,7 +62,7 @@ function toCard({ tone, title, text, facts, lines, knownBugs = [], url, buildUrl
 }
 
 export const teams: Sender<"teams"> = {
-  actions: ["notify"],
+  actions: ["notify", "digest"],
   sample: "notify",
 
   async send(http, { url }, { notice, now }) {

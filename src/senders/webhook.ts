@@ -44,7 +44,7 @@ function abridge(value: unknown, items: number, characters: number): unknown {
 }
 
 export const webhook: Sender<"webhook"> = {
-  actions: ["notify"],
+  actions: ["notify", "digest"],
   sample: "notify",
 
   async send(

@@ -20,6 +20,7 @@ const WEBHOOK_OCCASIONS: Record<string, string> = {
   "task.missed": "A task that a schedule expected has not reported",
   "integration.disabled": "An integration was disabled",
   schedule: "The summary of an automation with a schedule",
+  digest: "The digest of an automation with a schedule",
   test: "The test message of an integration",
 };
 

@@ -77,7 +77,7 @@ describe("integrations", () => {
     const body = await create("webhook", { url, secret }, "ours");
     expect(body).toEqual({
       ...{ id: expect.any(String), kind: "webhook", name: "ours", enabled: true, disabledReason: null },
-      ...{ config: { url, secret: null }, actions: ["notify"], lastDelivery: null },
+      ...{ config: { url, secret: null }, actions: ["notify", "digest"], lastDelivery: null },
       ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
     });
     const slack = await create("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
@@ -146,8 +146,13 @@ describe("integrations", () => {
   test("each kind knows its actions and its defaults", async () => {
     const repository = ["set_commit_status", "create_issue", "notify", "dispatch"];
     const kinds: [string, Record<string, unknown>, string[]][] = [
-      ["discord", { url: "https://discord.com/api/webhooks/1/token" }, ["notify"]],
-      ["teams", { url: "https://prod-1.westeurope.logic.azure.com/workflows/1" }, ["notify"]],
+      ["discord", { url: "https://discord.com/api/webhooks/1/token" }, ["notify", "digest"]],
+      ["teams", { url: "https://prod-1.westeurope.logic.azure.com/workflows/1" }, ["notify", "digest"]],
+      [
+        "email",
+        { host: "smtp.acme.example", from: "assay@acme.example", to: ["ada@acme.example"] },
+        ["notify", "digest"],
+      ],
       ["github", { repository: "acme/web", token: "t0ken" }, repository],
       ["gitlab", { project: "acme/web", token: "t0ken" }, repository],
       ["jira", { baseUrl: "https://acme.atlassian.net/", token: "t", projectKey: "WEB" }, ["create_issue"]],
@@ -212,6 +217,56 @@ describe("private addresses", () => {
     expect([status, body.status, body.attempts[0].statusCode]).toEqual([200, "failed", null]);
     expect(body.attempts[0].error).toContain("private addresses");
     expect(receiver.requests).toHaveLength(0);
+  });
+});
+
+describe("an integration of e-mail", () => {
+  const mail = { host: "smtp.acme.example", from: "assay@acme.example", to: ["ada@acme.example"] };
+  const login = { ...mail, user: "assay", password: "correct horse" };
+
+  test("uses STARTTLS on port 587 unless it says otherwise, and hides its password", async () => {
+    const { config } = await create("email", login);
+    expect(config).toEqual({ ...login, port: 587, security: "starttls", password: null });
+  });
+
+  test.each([
+    ["config.host", { ...mail, host: "smtp.acme.example:25" }],
+    ["config.host", { ...mail, host: "user@smtp" }],
+    ["config.port", { ...mail, port: 65_536 }],
+    ["config.security", { ...mail, security: "ssl" }],
+    ["config.from", { ...mail, from: "a@b\r\nBcc: c@d" }],
+    ["config.to", { ...mail, to: [] }],
+    ["config.to", { ...mail, to: Array(21).fill("a@b") }],
+    ["user and password", { ...mail, user: "assay" }],
+    ["user and password", { ...mail, password: "correct horse" }],
+    ["with a password", { ...login, security: "none" }],
+  ])("is refused for %s: %j", async (name, config) => {
+    const { status, body } = await team.call("POST", "", { kind: "email", config });
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining(name)]);
+    expect(body.error.message).not.toContain("correct horse");
+  });
+
+  test.each(["127.0.0.1", "::1", "2130706433", "localhost"])(
+    "does not reach %s unless that is allowed",
+    async (host) => {
+      const team = createRequests(strict.ask, base, key);
+      const { status, body } = await team.call("POST", "", { kind: "email", config: { ...mail, host } });
+      expect([status, body.error.message]).toEqual([
+        400,
+        expect.stringMatching(/"config.host": it is a private address/),
+      ]);
+    },
+  );
+
+  test("asks for the password again before it is sent to another server", async () => {
+    const { id } = await create("email", login);
+    for (const change of [{ host: "evil.example" }, { port: 2525 }]) {
+      const { status, body } = await team.call("PATCH", `/${id}`, { config: change });
+      expect([status, body.error.message]).toEqual([400, expect.stringContaining(`without "config.password"`)]);
+    }
+    expect((await team.call("PATCH", `/${id}`, { config: { to: ["b@c"] } })).status).toBe(200);
+    const changed = await team.call("PATCH", `/${id}`, { config: { host: "other.example", password: "new" } });
+    expect([changed.status, changed.body.config.host]).toEqual([200, "other.example"]);
   });
 });
 

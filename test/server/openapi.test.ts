@@ -199,5 +199,5 @@ test("operations have short names of their own, and every event has a webhook", 
     "deleteEnvironmentVariable",
   ])
     expect(ids).toContain(id);
-  expect(Object.keys(stored.webhooks)).toEqual([...EVENT_TYPES, "schedule", "test"]);
+  expect(Object.keys(stored.webhooks)).toEqual([...EVENT_TYPES, "schedule", "digest", "test"]);
 });

@@ -90,6 +90,11 @@ describe("the form", () => {
         actions: [{ type: "quarantine", maxTests: 7, maxShare: 2.5, days: 14 }],
       },
       { trigger: { event: "test_case.recovered" }, conditions: {}, actions: [{ type: "release" }] },
+      {
+        trigger: { schedule: "0 9 * * 1", timezone: "UTC" },
+        conditions: { projects: [acme.project] },
+        actions: [{ type: "digest", integrationId: chat, owners: ["@acme/cart"] }],
+      },
     ];
     for (const body of bodies) {
       const { body: before } = await ask(`POST ${base}`, { key, body: { name: "same", enabled: false, ...body } });

@@ -33,6 +33,11 @@ const FIELDS: Record<string, Record<string, string>> = {
   slack: { "config.url": "https://hooks.slack.com/services/T/B/sekritsekrit" },
   discord: { "config.url": "https://discord.com/api/webhooks/1/sekritsekrit" },
   teams: { "config.url": "https://prod.example.com/workflows/sekritsekrit" },
+  email: {
+    "config.host": "smtp.example.com",
+    "config.from": "assay@example.com",
+    "config.to": "ada@example.com, grace@example.com",
+  },
   github: { "config.repository": "acme/shop", "config.token": "ghp_sekritsekrit" },
   gitlab: { "config.project": "acme/shop", "config.token": "glpat-sekritsekrit" },
   jira: { "config.baseUrl": "https://acme.atlassian.net/", "config.projectKey": "WEB", "config.token": "sekritsekrit" },
@@ -59,7 +64,8 @@ describe("the form of a kind", () => {
       for (const [name, value] of Object.entries(FIELDS[kind]!)) {
         const field = name.replace("config.", "");
         const isSecret = SECRETS[kind].includes(field);
-        expect([field, created.config[field]]).toEqual([field, isSecret ? null : value.replace(/\/$/, "")]);
+        const shown = field === "to" ? value.split(", ") : value.replace(/\/$/, "");
+        expect([field, created.config[field]]).toEqual([field, isSecret ? null : shown]);
       }
       if ("labels" in created.config) expect(created.config.labels).toEqual(["assay"]);
       for (const who of ["owner", "viewer"] as const)

@@ -167,6 +167,7 @@ describe("more than a thousand deliveries", () => {
       receiver.play({ status: answer });
       const outbound = outboundToReceivers();
       const gated = {
+        ...outbound,
         async request(request: Parameters<typeof outbound.request>[0]) {
           arrived();
           await gate;

@@ -1,13 +1,15 @@
 /** Runs automations: checks an event or a schedule, performs the actions, and records their results. */
 
 import { perform } from "./automation_actions.ts";
-import type { AutomationServices, Occasion } from "./occasion.ts";
+import { findDigest } from "./digest.ts";
+import { type ActionAnswer, type AutomationServices, type Occasion, skipped } from "./occasion.ts";
 import type { FailureSummary } from "../../schema/failures.ts";
 import type { CountedBug } from "../../schema/known_bugs.ts";
 import { selectFollowUps } from "./follow_ups.ts";
 import { type EventFacts, meets, toFacts } from "../../rules/automation.ts";
 import { failureReason } from "../../wording/failure_reason.ts";
 import { toNotice, toSummaryNotice } from "../../wording/notification.ts";
+import type { Action } from "../../schema/automation_actions.ts";
 import type { ActionResult, AutomationRun } from "../../schema/automation_runs.ts";
 import {
   type AutomationRow,
@@ -154,7 +156,7 @@ async function actForSchedule(
   for (const action of automation.actions) {
     const whole = action.type === "dispatch" || (action.type === "start_execution" && action.projectId !== undefined);
     for (const occasion of whole ? occasions.slice(0, 1) : occasions)
-      actions.push({ type: action.type, ...(await perform(sql, services, action, occasion)) });
+      actions.push({ type: action.type, ...(await performOnSchedule(sql, services, action, occasion)) });
   }
   const any = projects.length > 0;
   return {
@@ -162,6 +164,20 @@ async function actForSchedule(
     reason: any ? "Scheduled time reached" : "The team has no such project",
     actions,
   };
+}
+
+/** Performs an action, of which a digest has a message of its own. */
+async function performOnSchedule(
+  sql: Tx,
+  services: AutomationServices,
+  action: Action,
+  occasion: Occasion,
+): Promise<ActionAnswer> {
+  if (action.type !== "digest" || !occasion.project) return await perform(sql, services, action, occasion);
+  const notice = await findDigest(sql, services, action, occasion, occasion.project);
+  return notice === undefined
+    ? { ...skipped(`Nothing has changed in "${occasion.project.name}"`), integrationId: action.integrationId }
+    : await perform(sql, services, action, { ...occasion, notice });
 }
 
 type About = Pick<NewAutomationRun, "cause" | "eventId" | "eventType" | "projectId">;

@@ -149,12 +149,15 @@ function requireSecretsAgain(
   after: Record<string, unknown>,
   given: Record<string, unknown>,
 ): void {
-  if (typeof before["baseUrl"] !== "string") return;
-  if (originOf(before["baseUrl"]) === originOf(after["baseUrl"])) return;
+  const field = kind === "email" ? "host" : "baseUrl";
+  if (typeof before[field] !== "string") return;
+  const serverOf = (config: Record<string, unknown>) =>
+    kind === "email" ? `${String(config["host"])} ${String(config["port"])}` : originOf(config["baseUrl"]);
+  if (serverOf(before) === serverOf(after)) return;
   const kept = SECRETS[kind].filter((name) => after[name] !== null && given[name] === undefined);
   if (kept.length > 0)
     refuse(
-      `Cannot change "config.baseUrl" to another server without ${kept.map((name) => `"config.${name}"`).join(", ")}`,
+      `Cannot change "config.${field}" to another server without ${kept.map((name) => `"config.${name}"`).join(", ")}`,
     );
 }
 

@@ -59,7 +59,8 @@ export const automationFields = {
 
 export type AutomationFields = Record<string, string | undefined>;
 
-const needsIntegration = (type: string) => ["notify", "create_issue", "set_commit_status", "dispatch"].includes(type);
+const needsIntegration = (type: string) =>
+  ["notify", "digest", "create_issue", "set_commit_status", "dispatch"].includes(type);
 
 const isNumber = (text: string) => /^\d{1,9}(?:\.\d{1,3})?$/.test(text);
 
@@ -99,7 +100,7 @@ export function toAutomation(fields: AutomationFields): Record<string, unknown> 
 
 function toAction(valueOf: (name: string) => string): Record<string, unknown> {
   const type = valueOf("type");
-  const owners = type === "notify" ? splitList(valueOf("owners")) : [];
+  const owners = type === "notify" || type === "digest" ? splitList(valueOf("owners")) : [];
   if (needsIntegration(type))
     return {
       ...{ type, integrationId: valueOf("integrationId") },

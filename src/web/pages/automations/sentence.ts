@@ -32,6 +32,7 @@ export const EVENT_WORDS: Record<EventType, string> = {
 
 export const ACTION_WORDS: Record<ActionType, string> = {
   notify: "send a message",
+  digest: "send a digest of what changed",
   create_issue: "create an issue",
   set_commit_status: "set the status of the commit",
   dispatch: "start a pipeline",
@@ -67,12 +68,12 @@ export function sentenceOf(
   const when =
     "event" in trigger ? `When ${EVENT_WORDS[trigger.event]}` : `At ${trigger.schedule} (${trigger.timezone})`;
   const what = actions.map((action: Action) => {
-    if (action.type === "notify" && action.owners)
-      return `${ACTION_WORDS.notify} about what ${quoted(action.owners)} own to ${nameOf(integrations, action.integrationId)}`;
+    if ((action.type === "notify" || action.type === "digest") && action.owners)
+      return `${ACTION_WORDS[action.type]} about what ${quoted(action.owners)} own to ${nameOf(integrations, action.integrationId)}`;
     if (action.type === "set_commit_status" && action.gate)
       return `${ACTION_WORDS[action.type]} to the decision of the gate "${action.gate}" in ${nameOf(integrations, action.integrationId)}`;
     if ("integrationId" in action)
-      return `${ACTION_WORDS[action.type]} ${action.type === "notify" ? "to" : "in"} ${nameOf(integrations, action.integrationId)}`;
+      return `${ACTION_WORDS[action.type]} ${action.type === "notify" || action.type === "digest" ? "to" : "in"} ${nameOf(integrations, action.integrationId)}`;
     if (action.type === "start_execution") return `${ACTION_WORDS[action.type]} of ${quoted(action.tasks.map(slugOf))}`;
     if (action.type === "find_culprit")
       return `${ACTION_WORDS.find_culprit} with at most ${counted(action.maxProbes, "probe")} and ${counted(action.maxMinutes, "minute")}`;

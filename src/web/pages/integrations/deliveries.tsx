@@ -14,6 +14,7 @@ const MAX_SHOWN_ATTEMPTS = 5;
 
 export const ACTION_WORDS: Record<Delivery["action"], string> = {
   notify: "message",
+  digest: "digest",
   create_issue: "issue",
   set_commit_status: "commit status",
   dispatch: "pipeline",

@@ -12,6 +12,7 @@ export const KIND_NAMES: Record<Kind, readonly [name: string, use: string]> = {
   slack: ["Slack", "messages to a channel"],
   discord: ["Discord", "messages to a channel"],
   teams: ["Microsoft Teams", "messages to a channel, by a Workflows webhook"],
+  email: ["E-mail", "messages to people and lists, by SMTP"],
   github: ["GitHub", "commit statuses, comments, issues, workflows"],
   gitlab: ["GitLab", "commit statuses, comments, issues, pipelines"],
   jira: ["Jira", "issues for bugs"],
@@ -26,6 +27,7 @@ type Entry = {
   /** Whether an empty field means null. */
   isNullable: boolean;
   isList: boolean;
+  isNumber: boolean;
   choices: readonly string[] | undefined;
   /** The default value. */
   fallback: unknown;
@@ -40,6 +42,7 @@ function toEntry(kind: Kind, name: string, schema: v.GenericSchema): Entry {
     isRequired: true,
     isNullable: false,
     isList: false,
+    isNumber: false,
     choices: undefined,
     fallback: undefined,
   };
@@ -51,6 +54,7 @@ function toEntry(kind: Kind, name: string, schema: v.GenericSchema): Entry {
     entry.fallback = inner.default;
   }
   entry.isList = inner.type === "array";
+  entry.isNumber = inner.type === "number";
   if (inner.type === "picklist") entry.choices = inner.options;
   return entry;
 }
@@ -76,6 +80,7 @@ const LABELS: Record<string, string> = {
   teamId: "Team in Linear",
   routingKey: "Integration key",
   labels: "Labels of issues",
+  to: "Recipients",
 };
 
 /** Hints for fields, by kind and name or by name. */
@@ -97,6 +102,10 @@ const HINTS: Record<string, string> = {
   "jira.email": "For Jira Cloud. Leave empty for Jira Data Center.",
   "linear.teamId": "The id of the team that gets the issues, a UUID.",
   "pagerduty.routingKey": "The integration key of an Events API v2 integration of the service.",
+  "email.host": "A mail server that accepts messages from this server (SMTP).",
+  "email.port": "Usually 587 for starttls and 465 for tls.",
+  "email.user": "Leave user and password empty if the server asks for none.",
+  "email.to": "1 to 20 addresses, separated by commas.",
   labels: "Separated by commas.",
 };
 
@@ -104,6 +113,9 @@ const PLACEHOLDERS: Record<string, string> = {
   "webhook.url": "https://example.com/assay",
   "slack.url": "https://hooks.slack.com/services/…",
   "discord.url": "https://discord.com/api/webhooks/…",
+  "email.host": "smtp.example.com",
+  "email.from": "assay@example.com",
+  "email.to": "team@example.com",
   "github.repository": "acme/shop",
   "github.appId": "123456",
   "github.workflow": "tests.yml",
@@ -136,9 +148,10 @@ export type ConfigFields = Record<string, string | undefined>;
 /** Converts fields to a config for validation. Empty fields are left out, or cleared if the field allows it. */
 export function toConfig(kind: Kind, values: ConfigFields, how: "new" | "change"): Record<string, unknown> {
   const config: Record<string, unknown> = {};
-  for (const { name, isSecret, isNullable, isList, fallback } of entriesOf(kind)) {
+  for (const { name, isSecret, isNullable, isList, isNumber, fallback } of entriesOf(kind)) {
     const text = values[fieldName(name)]?.trim() ?? "";
     if (isList) config[name] = splitList(text);
+    else if (isNumber && /^\d{1,15}$/.test(text)) config[name] = Number(text);
     else if (text !== "") config[name] = text;
     else if (isSecret) {
       if (how === "change" && values[forgetName(name)] === "true") config[name] = "";
