@@ -65,7 +65,7 @@ export async function readBackground(
   ]);
   const byRange = new Map(commits);
   return {
-    passes: new Map(passes.map((pass) => [keyOf(pass), pass])),
+    passes: new Map(passes.map((pass) => [keyOf(pass.failed), pass])),
     commitsOf: (failure) => byRange.get(rangeOf(failure) ?? "") ?? [],
   };
 }

@@ -7,13 +7,11 @@ import { selectBrokenTests } from "../../../store/broken_tests.ts";
 import { selectCommitsBetween } from "../../../store/commits.ts";
 import { selectUrgentBugs } from "../../../store/bug_reports.ts";
 import { selectForgivenDays } from "../../../store/gate.ts";
-import { selectSummaries } from "../../../store/execution_list.ts";
 import {
-  selectBranchBuilds,
-  selectBranchHeads,
   selectGrid,
   selectLastBuild,
   selectNewFailures,
+  selectOverviewBuilds,
   selectTally,
 } from "../../../store/overview.ts";
 import { selectBranch, selectBranchState } from "../../../store/state.ts";
@@ -27,9 +25,13 @@ import type { ProjectContext } from "../../site/page.ts";
 const DAY_MS = 86_400_000;
 
 const GRID_EXECUTIONS = 10;
+/** The statuses of executions that have an outcome. */
+const isOver = new Set(["passed", "failed", "timed_out"]);
 
 /** Maximum number of the newest executions, which are shown by commit. */
-const MAX_EXECUTIONS = 24;
+const MAX_EXECUTIONS = 16;
+
+const MAX_BUILDS = { newest: MAX_EXECUTIONS, ofBranch: GRID_EXECUTIONS, heads: MAX_BRANCH_HEADS };
 
 const MAX_URGENT_BUGS = 3;
 const MAX_OWN_TESTS = 5;
@@ -43,21 +45,19 @@ export async function loadOverview({ sql, begin, project, visitor, now }: Projec
   const from = new Date(now.getTime() - (TREND_DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
   // Owners and assignees are names or addresses.
   const me = [visitor.email, visitor.name];
-  const [state, last, tally, days, executions, gridExecutions, heads, news, bugs, own, flaky, forgiven] =
-    await Promise.all([
-      selectBranchState(sql, id, branch),
-      selectLastBuild(sql, id, branch),
-      selectTally(sql, id),
-      getBranchDays(sql, begin, id, branch, { now, count: TREND_DAYS }),
-      selectSummaries(sql, id, MAX_EXECUTIONS - 1),
-      selectBranchBuilds(sql, id, branch, GRID_EXECUTIONS),
-      selectBranchHeads(sql, id, branch, MAX_BRANCH_HEADS),
-      selectNewFailures(sql, id, branch, week, MAX_NEW_FAILURES),
-      selectUrgentBugs(sql, id, me, MAX_URGENT_BUGS),
-      selectUnhealthyOf(sql, id, me, MAX_OWN_TESTS),
-      selectTestCases(sql, id, { limit: MAX_OWN_TESTS + MAX_FLAKY_TESTS, health: ["flaky"], sort: "flakeRate" }),
-      selectForgivenDays(sql, id, from),
-    ]);
+  const [state, tally, days, builds, news, bugs, own, flaky, forgiven] = await Promise.all([
+    selectBranchState(sql, id, branch),
+    selectTally(sql, id),
+    getBranchDays(sql, begin, id, branch, { now, count: TREND_DAYS }),
+    selectOverviewBuilds(sql, id, branch, MAX_BUILDS),
+    selectNewFailures(sql, id, branch, week, MAX_NEW_FAILURES),
+    selectUrgentBugs(sql, id, me, MAX_URGENT_BUGS),
+    selectUnhealthyOf(sql, id, me, MAX_OWN_TESTS),
+    selectTestCases(sql, id, { limit: MAX_OWN_TESTS + MAX_FLAKY_TESTS, health: ["flaky"], sort: "flakeRate" }),
+    selectForgivenDays(sql, id, from),
+  ]);
+  const { newest: executions, ofBranch: gridExecutions, heads } = builds;
+  const last = gridExecutions.find(({ status }) => isOver.has(status)) ?? (await selectLastBuild(sql, id, branch));
   const gridIds = gridExecutions.map((execution) => execution.id);
   const gridRows = await selectGrid(sql, id, gridIds, GRID_TESTS);
   const allRed = state.tasks.filter((task) => !isGreen(task));
