@@ -478,8 +478,9 @@ create table quarantine (
   project_id uuid not null references stored_project (id) on delete cascade, test_case int not null, reason text not null,
   automation text, -- the name of the automation that quarantined the test case; null: a person or an API key did
   until timestamptz(3), -- null: until someone ends it
+  skip boolean not null default false, -- jobs leave the test case out
   created_at timestamptz(3) not null default now(),
-  primary key (project_id, test_case)
+  primary key (project_id, test_case), check (until is not null or not skip)
 );
 
 -- The record of a test case by its results in complete runs (src/rules/health.ts). A result is counted if it passed or failed in a

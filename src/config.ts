@@ -31,6 +31,8 @@ export type Config = {
   outboundAllow: BlockList;
   /** The proxy of requests to integrations; may contain a password. Undefined: requests are direct. */
   outboundProxy: string | undefined;
+  /** Origins whose pages may call the API from scripts, such as https://app.example.com. */
+  corsOrigins: string[];
   /** The token required for /metrics. Undefined: the figures are public. */
   metricsToken: string | undefined;
   logLevel: LogLevel;
@@ -135,6 +137,7 @@ export function readConfig(environment: Record<string, string | undefined>, dire
     trustProxy: addresses("TRUST_PROXY"),
     outboundAllow: addresses("OUTBOUND_ALLOW"),
     outboundProxy,
+    corsOrigins: readCorsOrigins(variables),
     metricsToken,
     logLevel: logLevel as LogLevel,
     databasePool: integer("DATABASE_POOL", 8, 1, 25),
@@ -174,6 +177,17 @@ function readOidc({ read, refuse, addMistake }: Variables): OidcConfig | undefin
   const isSafe = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|\/|$))[^\s?#@]*$/i.test(issuer);
   if (!isSafe || !URL.canParse(issuer)) refuse("OIDC_ISSUER", "an https address without query");
   return { issuer, clientId, clientSecret, allowedDomains };
+}
+
+/** Whether the text is an origin as browsers send it. */
+const isOrigin = (text: string): boolean =>
+  /^https?:\/\/[a-z0-9.:[\]-]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+
+function readCorsOrigins({ read, refuse }: Variables): string[] {
+  const origins = (read("CORS_ORIGINS")?.split(/[\s,]+/) ?? []).filter(Boolean);
+  if (!origins.every(isOrigin))
+    refuse("CORS_ORIGINS", "origins such as https://app.example.com, with commas between them");
+  return origins;
 }
 
 function readPasswordLogin({ read, refuse, addMistake }: Variables): boolean {

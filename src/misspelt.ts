@@ -1,4 +1,4 @@
-/** Finds environment variables that are probably meant for Assay, but have a wrong name, so that a default applies instead. */
+/** Finds misspelt names: environment variables that are probably meant for Assay, commands and options. */
 
 /** Short names such as HOST and PORT are similar to too many others. */
 const MIN_LENGTH = 8;
@@ -29,6 +29,14 @@ export function findMisspelt(names: readonly string[], known: readonly string[])
     const meant = long.find((other) => countEdits(toComparable(name), toComparable(other)) <= MAX_EDITS);
     return meant === undefined ? [] : [{ name, meant }];
   });
+}
+
+/** Returns the name that is most similar to the given one, or the first that begins with it, or undefined. */
+export function findNearest(given: string, names: readonly string[]): string | undefined {
+  const edits = names.map((name) => (given.length > MAX_LENGTH ? Infinity : countEdits(given, name)));
+  const least = Math.min(...edits);
+  if (least <= (given.length < 4 ? 1 : MAX_EDITS)) return names[edits.indexOf(least)];
+  return given.length < 4 ? undefined : names.find((name) => name.startsWith(given));
 }
 
 export const toMisspeltText = ({ name, meant }: Misspelt): string => `The variable ${name} is not known; ${meant}?`;

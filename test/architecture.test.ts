@@ -27,8 +27,8 @@ const MAY_IMPORT = readTable(`
   mcp: http input_schemas.json rules schema wording
   work: attachments config database executable log operations rules schema secrets store wording
   operations: attachments backup database executable reports rules schema secrets senders store wording
-  cli: attachments backup config database doctor executable file_failure history http log main mcp operations
-    reports rules runner schema secrets store wording
+  cli: attachments backup config database doctor executable file_failure history http log main mcp misspelt
+    operations reports rules runner schema secrets store wording
   doctor: attachments config database executable file_failure http misspelt secrets store wording
   history: file_failure reports
   runner: log reports rules schema secrets
@@ -57,9 +57,9 @@ const SHARED = readTable(`
   api: execution_fields failure_fields
   backup: complete_file format frames
   cli: admin_accounts admin_options admin_trust annotations base_commit bisect_case bisect_lines bisect_options bisect_probe
-    bisect_range bisect_server ci ci_key client client_commands export_attachments export_lines command_line gate
+    bisect_range bisect_server ci ci_key client client_commands export_attachments export_lines command_line gate help_text
     import_lines import_options import_server interruption invocation machine main output owners_file process_io
-    split_files split_options split_request tags terminal usage why_lines
+    quarantined retry_options split_files split_options split_request tags terminal test_command upload_address upload_output usage why_lines wrapped_command
   history: build files
   http: address body connection_failure descriptors fair_queue html input outbound problem target
   database: binaries compose connect delete_portion database_url exclusive home lock locks owner_gate relations server time_bounds
@@ -67,12 +67,12 @@ const SHARED = readTable(`
   secrets: escapes
   rules: absent_tests ansi blame branch ci_systems codeowners commit culprit culprit_suspects digest_table drawn_name execution
     fingerprint flaky_rates gate identity odds_facts odds_units outside outside_of_tests owner_patterns palette plan randomness report_path rerun_cases
-    rerun_insertion rerun_pattern rerun_tools shards shell stack variants
+    rerun_insertion rerun_pattern rerun_selections rerun_tools shards shell stack through_child variants
   reports: cpp_checks cucumber_steps fields go js_tools json json_lines junit_case junit_names junit_outcome junit_times playwright pytest report
     rounds subunit_packets tap_cases tap_plan tap_point tap_source teamcity_cases teamcity_messages text totals unknown_results
     unpack xml_limits xml_syntax zip
   schema: absent_tests attachments automation_actions automation_runs bounded bug_reports case_ref commits culprit_searches deliveries
-    environments events executions failures fields gate integration_configs integrations known_bugs leases page
+    environments events executions failures fields gate integration_configs integrations known_bugs leases live page
     planned_tasks private_key pull_requests slower tags verifications
   senders: comment_target github_app github_check_run sender
   store: baselines bug_cases bug_fingerprints case_ref causes commits culprit_searches

@@ -49,6 +49,23 @@ test("every mistake is named at once, and a password is not repeated", () => {
   }
 });
 
+test("origins of CORS_ORIGINS are exact ones, as browsers send them", () => {
+  expect(readConfig({}).corsOrigins).toEqual([]);
+  const given = "https://app.example.com, http://localhost:3000";
+  expect(readConfig({ CORS_ORIGINS: given }).corsOrigins).toEqual(given.split(", "));
+  for (const wrong of [
+    "*",
+    "null",
+    "app.example.com",
+    "https://app.example.com/",
+    "https://*.example.com",
+    "https://APP.example.com",
+  ])
+    expect(() => readConfig({ CORS_ORIGINS: `https://app.example.com,${wrong}` })).toThrow(
+      "Cannot read CORS_ORIGINS: expected origins",
+    );
+});
+
 test("variables whose names are near to known ones are named, and no others", () => {
   const named = {
     RETENTION_DAY: "365",

@@ -129,6 +129,7 @@ export type TestServerOptions = {
   /** The answer of `/readyz`. Default: ready. */
   isReady?: () => Promise<boolean>;
   metricsToken?: string;
+  corsOrigins?: string[];
   /** Default: the address that it listens on. */
   publicUrl?: string;
   attachments?: Partial<AttachmentSettings["limits"]> & Partial<Pick<AttachmentSettings, "s3" | "directory">>;

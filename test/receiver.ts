@@ -1,7 +1,9 @@
 /** A recording fake of every outside system: plays scripted answers, and keeps whole requests. */
 
-import { afterAll } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
+import * as v from "valibot";
+import { webhookBodies } from "../src/schema/event_bodies.ts";
 import { createAddressList } from "../src/http/address.ts";
 import { createOutbound } from "../src/http/outbound.ts";
 
@@ -11,10 +13,17 @@ type Scripted = { status: number; body?: unknown; headers?: Record<string, strin
 /** What it answers with; "hang" is no answer. */
 export type Script = Scripted | "hang" | ((request: Recorded) => Scripted | Promise<Scripted>);
 
+/** What of the body of a webhook is not as the OpenAPI document describes it. */
+function undescribedFields(body: any): string[] {
+  const { issues = [] } = v.safeParse(webhookBodies[body.type] ?? v.never(), body);
+  return issues.map((issue) => `${body.type}: ${v.getDotPath(issue)}: ${issue.message}`);
+}
+
 /** Listens on a port of its own. Each script is played once, the last one for ever after. */
 export function createReceiver(...scripts: Script[]) {
   const requests: Recorded[] = [];
   let script = scripts.length > 0 ? [...scripts] : [{ status: 200 } as Script];
+  const undescribed: string[] = [];
   const hanging = new Set<() => void>();
 
   const server = Bun.serve({
@@ -33,6 +42,7 @@ export function createReceiver(...scripts: Script[]) {
         text,
       };
       requests.push(recorded);
+      if (recorded.headers["webhook-id"] !== undefined) undescribed.push(...undescribedFields(recorded.body));
       const next = script.length > 1 ? script.shift()! : script[0]!;
       if (next === "hang") {
         const { promise, resolve } = Promise.withResolvers<Response>();
@@ -49,6 +59,7 @@ export function createReceiver(...scripts: Script[]) {
   afterAll(async () => {
     for (const end of hanging) end();
     await server.stop(true);
+    expect(undescribed).toEqual([]);
   });
   return {
     url: `http://127.0.0.1:${server.port}`,

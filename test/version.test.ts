@@ -11,6 +11,7 @@ test.each([
   ["docs/ci-github.md", /(?:acme\/assay@|`)v(\d+\.\d+\.\d+)/g, 3],
   ["docs/ci-gitlab.md", /(?:assay\/assay@|assay-cli-|`)(\d+\.\d+\.\d+)/g, 3],
   ["deploy/kubernetes.yaml", /assay:(\d+\.\d+\.\d+)/g, 1],
+  ["deploy/helm/Chart.yaml", /^(?:v|appV)ersion: (.*)$/gm, 2],
   ["src/server/openapi.json", /^ {4}"version": "(.*)"/gm, 1],
 ])("%s states the version", (path, pattern, count) => {
   const stated = [...read(path).matchAll(pattern)].map(([, version]) => version!);

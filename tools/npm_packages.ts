@@ -1,5 +1,5 @@
 /**
- * Builds the npm packages of the server and of the client: `bun tools/npm_packages.ts [--out FOLDER]`. Their dependencies are bundled with our
+ * Builds the npm packages: `bun tools/npm_packages.ts [--out FOLDER]`. The dependencies of server and command line are bundled with our
  * patches, except for Bun and the programs of PostgreSQL. Needs npm.
  */
 
@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
+import { writeClient } from "./client.ts";
 import { run } from "./executable.ts";
 import { runTool } from "./tool.ts";
 
@@ -115,18 +116,19 @@ async function writePackage(npmPackage: NpmPackage, folder: string): Promise<voi
   for (const source of folders) cpSync(join(ROOT, source), join(folder, source), { recursive: true });
 }
 
-/** Packs both packages into the folder `out`, and returns the paths of their tarballs, by name. */
+/** Packs all packages into the folder `out`, and returns the paths of their tarballs, by name. */
 export async function packNpmPackages(out: string): Promise<Record<string, string>> {
   const place = mkdtempSync(join(tmpdir(), "assay-npm-"));
   try {
     mkdirSync(out, { recursive: true });
-    const packed = NPM_PACKAGES.map(async (npmPackage) => {
-      const folder = join(place, npmPackage.name);
-      await writePackage(npmPackage, folder);
+    const pack = async (name: string, write: (folder: string) => Promise<void>) => {
+      const folder = join(place, name);
+      await write(folder);
       await run(["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", resolve(out)], folder);
-      return [npmPackage.name, join(resolve(out), `${npmPackage.name}-${packageJson.version}.tgz`)] as const;
-    });
-    return Object.fromEntries(await Promise.all(packed));
+      return [name, join(resolve(out), `${name}-${packageJson.version}.tgz`)] as const;
+    };
+    const programs = NPM_PACKAGES.map((one) => pack(one.name, (folder) => writePackage(one, folder)));
+    return Object.fromEntries(await Promise.all([...programs, pack("assay-client", writeClient)]));
   } finally {
     rmSync(place, { recursive: true, force: true });
   }
@@ -134,7 +136,7 @@ export async function packNpmPackages(out: string): Promise<Record<string, strin
 
 if (import.meta.main)
   await runTool(
-    "Usage: bun tools/npm_packages.ts [--out FOLDER]\n\nPacks assay-server and assay-cli into FOLDER (default: dist). Needs npm.",
+    "Usage: bun tools/npm_packages.ts [--out FOLDER]\n\nPacks assay-server, assay-cli and assay-client into FOLDER (default: dist). Needs npm.",
     async () => {
       const { values } = parseArgs({ options: { out: { type: "string", default: "dist" } } });
       for (const path of Object.values(await packNpmPackages(values.out)))

@@ -38,7 +38,9 @@ function read(
   try {
     const format = parameters.format === undefined ? {} : { format: parameters.format };
     const limit = { maxInflatedBytes: services.maxInflatedBytes, variable: "MAX_INFLATED_MB" };
-    report = readReport(body.files, { ...format, ...limit, mayBeEmpty });
+    const { attempts } = parameters;
+    const rounds = Array.isArray(attempts) ? { attempts } : {};
+    report = readReport(body.files, { ...format, ...limit, ...rounds, mayBeEmpty });
   } catch (error) {
     if (!(error instanceof ReportError)) throw error;
     fail("VALIDATION_ERROR", error.message);
@@ -144,7 +146,7 @@ export const reportUploads: Route[] = [
       summary: "Upload a test report",
       description:
         "Adds a report to its run, completely or not at all, and returns the verdict. Uploads with the same " +
-        "execution_key, branch and commit belong to the same execution, in any order. Another upload of the same task is another attempt: results are merged test case by test case, the latest counts, and a test case that failed before and passes now is flaky. A skipped result replaces none, and a failure outside of tests is replaced by tests of the same file, class or package. Equal names within one upload are attempts if exit_code is 0 and the last one passed, or with attempts=merged; otherwise they are rows of one test case. The same bytes again change nothing and are answered 200. Counts are always computed from the test cases.\n\n" +
+        "execution_key, branch and commit belong to the same execution, in any order. Another upload of the same task is another attempt: results are merged test case by test case, the latest counts, and a test case that failed before and passes now is flaky. A skipped result replaces none, and a failure outside of tests is replaced by tests of the same file, class or package. Equal names within one upload are attempts if exit_code is 0 and the last one passed, or if attempts says so; otherwise they are rows of one test case. The same bytes again change nothing and are answered 200. Counts are always computed from the test cases.\n\n" +
         "Recognised formats are JUnit XML in the dialects of the many tools that write it, Playwright, Jest, Vitest and Mocha JSON, " +
         "CTRF, Go test2json and the text of go test -v, Dart and Flutter JSON lines, TeamCity service messages, TAP, TRX, NUnit and xUnit XML, Robot " +
         "Framework's output.xml, doctest, Catch2, Boost.Test, CTest and TestNG XML, SonarQube's generic test execution, subunit " +

@@ -7,8 +7,11 @@ import { readCaseVariants } from "../operations/health/case_variants.ts";
 import { changeTestCases, requireFuture } from "../operations/projects/catalogue.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { type Context, route, type Route } from "../request/route.ts";
+import { identify } from "../rules/identity.ts";
 import {
   changedTestCases,
+  newTestCases,
+  newTestCasesRequest,
   testCase,
   testCaseDetail,
   testCaseFilter,
@@ -18,6 +21,8 @@ import {
   testCaseResultPage,
   testCasesPatch,
 } from "../schema/test_cases.ts";
+import { selectEstablishedTests } from "../store/new_tests.ts";
+import { selectTestCaseNumbers } from "../store/test_case_names.ts";
 import { selectTestCase, selectTestCases, type TestCaseRow, updateTestCases } from "../store/test_cases.ts";
 import type { Sql } from "../database/connect.ts";
 
@@ -101,6 +106,29 @@ export const testCases: Route[] = [
     },
     async ({ params, body: { testCaseIds, ...patch }, transact }) =>
       await transact(async (sql) => await changeTestCases(sql, params.projectId, testCaseIds, patch)),
+  ),
+
+  route(
+    "POST /projects/:projectId/test-cases/new",
+    {
+      scope: "upload",
+      summary: "Find out which test cases are new",
+      description:
+        "Returns the test cases that the default branch has never run. A test that was renamed or moved is new as well.",
+      example: {
+        body: { taskSlug: "unit", testCases: [{ suite: "cart", name: "adds an item", file: "test/cart.test.ts" }] },
+      },
+      body: newTestCasesRequest,
+      answer: newTestCases,
+    },
+    async ({ sql, services, params: { projectId }, body: { taskSlug, testCases } }) => {
+      await catchUp(sql, services.begin, projectId);
+      const { digests } = identify(projectId, taskSlug, testCases);
+      const { numbers } = await selectTestCaseNumbers(sql, projectId, digests);
+      const known = numbers.filter((number) => number !== null);
+      const established = await selectEstablishedTests(sql, projectId, known);
+      return { testCases: testCases.filter((_, index) => !established.has(numbers[index] ?? -1)) };
+    },
   ),
 
   route(

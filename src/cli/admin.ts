@@ -241,7 +241,9 @@ const toCell = (value: unknown): string => toPlainLine(String(value ?? "-"));
 const STOP_TRIES = 20;
 const STOP_PAUSE_MS = 100;
 
-const FOOTER = "Admin commands take the same DATA_DIR or DATABASE_URL as the server. --json prints one line of JSON.";
+const FOOTER = `  --json   print one line of JSON
+
+Admin commands take the same DATA_DIR or DATABASE_URL as the server.`;
 
 const findCommand = (name: string | undefined): AdminCommand | undefined =>
   name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;

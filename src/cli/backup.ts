@@ -23,6 +23,7 @@ does not contain the secret key: keep a copy of SECRET_KEY, or of "secret-key" i
 
   --without-attachments   leave out the content of attachments that are stored in DATA_DIR; content in S3 is never in the file
   --verify                read a file to its end and compare its checksums and counts; needs no database
+  --json                  print what was written or read as one line of JSON
 
 Takes the same DATA_DIR or DATABASE_URL as the server. The file can be restored with assay restore.`;
 

@@ -33,6 +33,12 @@ export const CLIENT_COMMANDS: Commands = {
     help: async () => (await import("./why.ts")).WHY_HELP,
     run: async (...given) => await (await import("./why.ts")).why(...given),
   },
+  quarantined: {
+    usage: `  quarantined [--task NAME] [--format TOOL]
+      list the tests that jobs leave out, or print the arguments that make a test tool do so`,
+    help: async () => (await import("./quarantined.ts")).QUARANTINED_HELP,
+    run: async (...given) => await (await import("./quarantined.ts")).quarantined(...given),
+  },
   bisect: {
     usage: `  bisect [CASE] [--good REF] [options] -- COMMAND…
       find the commit that broke a test, also if the test is flaky`,

@@ -21,6 +21,27 @@ export type Command = {
 export type Commands = Readonly<Record<string, Command>>;
 
 const HELP_WORDS = ["--help", "-h"];
+const VERSION_WORDS = ["--version", "-V"];
+
+/** Adds the commands that describe all commands. */
+function withManual(commands: Commands): Commands {
+  const all: Commands = {
+    ...commands,
+    completion: {
+      usage: `  completion bash|zsh|fish
+      print a script that completes commands and options in a shell`,
+      help: async () => (await import("./completion.ts")).COMPLETION_HELP,
+      run: async (...given) => await (await import("./completion.ts")).printCompletion(...given, all),
+    },
+    man: {
+      usage: `  man
+      print the manual page`,
+      help: async () => (await import("./man.ts")).MAN_HELP,
+      run: async (...given) => await (await import("./man.ts")).printManual(...given, all),
+    },
+  };
+  return all;
+}
 
 /** Returns the words of the command whose help is requested, or undefined. Options after "--" belong to a wrapped command. */
 function findHelpRequest([command, ...rest]: readonly string[], commands: Commands): string[] | undefined {
@@ -41,7 +62,7 @@ ${Object.values(commands)
   .map(({ usage }) => usage)
   .join("\n")}
 
-  --version
+  -V, --version
 
 Run "assay COMMAND --help" for the options of a command.`;
 
@@ -62,14 +83,11 @@ async function run(args: readonly string[], commands: Commands, invocation: Invo
   const help = findHelpRequest(args, commands);
   if (help) return await invocation.stdout.write(`${await helpOf(help, commands)}\n`);
   const [name, ...words] = args;
-  if (name === "--version") return invocation.print(packageJson.version);
+  if (name !== undefined && VERSION_WORDS.includes(name)) return invocation.print(packageJson.version);
   if (name === undefined) throw new UsageError("Missing command");
-  const command = find(commands, name) ?? unknown(name);
+  const command = find(commands, name);
+  if (!command) throw new UsageError(`Unknown command: ${name}`);
   return await command.run(words, invocation);
-}
-
-function unknown(name: string): never {
-  throw new UsageError(`Unknown command: ${name}`);
 }
 
 /** The exit code of a program that SIGPIPE ends. */
@@ -83,21 +101,23 @@ const isClosedPipe = (error: unknown): boolean => {
 
 /** Runs the command that the arguments name. Returns the exit code: 0, 1 if it failed, 2 for wrong usage, or the command's own code. */
 export async function runCommandLine(
-  commands: Commands,
+  own: Commands,
   args: readonly string[],
   environment: EnvironmentVariables,
   io: Io,
 ): Promise<number> {
   const invocation = createInvocation(environment, io);
+  const commands = withManual(own);
   try {
     return (await run(args, commands, invocation)) ?? 0;
   } catch (error) {
     if (isClosedPipe(error)) return BROKEN_PIPE_CODE;
     const isUsage = error instanceof UsageError;
     const shown = toPlainError(error);
-    // The message may contain text of a server or a report.
-    const text = toPlainLines(shown instanceof Error ? shown.message : String(shown));
-    io.stderr.print(invocation.secrets.mask(text));
+    // It may contain text of a server or a report.
+    const message = shown instanceof Error ? shown.message : String(shown);
+    const said = isUsage ? await (await import("./suggestion.ts")).addSuggestion(message, args, commands) : message;
+    io.stderr.print(invocation.secrets.mask(toPlainLines(said)));
     if (isUsage) io.stderr.print(`Run "${await helpCommand(args, commands)}" for usage`);
     return isUsage ? 2 : 1;
   }

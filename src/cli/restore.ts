@@ -24,7 +24,8 @@ The server starts quiet: nothing is sent, no schedule and no automation runs, no
 deleted for its age, until assay admin resume.
 
   --as-of-backup   make all keys, sessions, invitations and shared links valid again that were valid when the backup was taken;
-                   by default all are revoked, because some may have been revoked since`;
+                   by default all are revoked, because some may have been revoked since
+  --json           print what was restored as one line of JSON`;
 
 export async function restore(args: string[], invocation: Invocation): Promise<void> {
   const { environment, directory, stdout, say } = invocation;

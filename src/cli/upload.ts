@@ -11,9 +11,11 @@ import { cleanTexts } from "./output.ts";
 import { findReports, type FoundReports, keepFresh, readReportFiles } from "./report_files.ts";
 import { findAddress, type NoAddress, openAddress } from "./upload_address.ts";
 import { type UploadArguments, readArguments, toParameters } from "./upload_options.ts";
-import { uploadAttachments } from "./upload_attachments.ts";
+import { holdAttachments, uploadAttachments } from "./upload_attachments.ts";
 import { createVoice, tellProblem, tellRun, type Voice } from "./upload_output.ts";
 import { type Reports, sendReports, type UploadEnd } from "./upload_request.ts";
+import { askNewTests } from "./new_tests_request.ts";
+import type { AttemptReport } from "./retry.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
 import { fileClockMs } from "../runner/report_files.ts";
 
@@ -31,19 +33,31 @@ type Delivery = {
   parameters: Record<string, string>;
   /** The report files; reasons why files are unusable are added to its problems. */
   found: FoundReports;
+  /** What is in them, with those of earlier attempts. */
+  reports: AttemptReport[];
   ended: EndedCommand | undefined;
   publicUrl: string | undefined;
   voice: Voice;
 };
 type End = UploadEnd | { end: "nothing" | "stopped"; problem: string };
 
-function tryToRead(found: FoundReports): Reports {
+/** Reads the files, without the lines of other programs before their reports. */
+async function load(found: FoundReports, voice: Voice): Promise<Reports> {
+  const reports: Reports = [];
   try {
-    return readReportFiles(found.files);
+    reports.push(...readReportFiles(found.files));
   } catch (error) {
     found.problems.push((error as Error).message);
-    return [];
   }
+  for (const report of reports) {
+    if (beginsAsXml(report.bytes)) continue;
+    const { cutPrelude } = await import("../reports/read.ts");
+    const begun = cutPrelude(report.bytes);
+    if (begun === null) continue;
+    report.bytes = begun.bytes;
+    await voice.note(`In "${report.name}" a report begins at line ${begun.line}: it is read from there`);
+  }
+  return reports;
 }
 
 /** Maximum length of the message of a failure that is no exit code. */
@@ -58,21 +72,12 @@ async function deliver(
   delivery: Delivery,
   signal: AbortSignal | undefined,
 ): Promise<End> {
-  const { given, parameters, found, ended, publicUrl, voice } = delivery;
+  const { given, parameters, found, reports, ended, publicUrl, voice } = delivery;
   if (signal?.aborted) return { end: "stopped", problem: "Interrupted" };
   const sending = { patienceMs: given.patienceMs, signal, publicUrl };
   const exitCode = ended ? String(ended.exitCode) : parameters["exit_code"];
   const hasFailed = Number(exitCode ?? 0) !== 0;
   const mayBeEmpty = given.flags["allow-empty"] === true;
-  const reports = tryToRead(found);
-  for (const report of reports) {
-    if (beginsAsXml(report.bytes)) continue;
-    const { cutPrelude } = await import("../reports/read.ts");
-    const begun = cutPrelude(report.bytes);
-    if (begun === null) continue;
-    report.bytes = begun.bytes;
-    await voice.note(`In "${report.name}" a report begins at line ${begun.line}: it is read from there`);
-  }
   if (ended?.problem !== undefined) await voice.note(ended.problem);
   for (const problem of found.problems) await voice.note(problem);
   if ("problem" in address) return address;
@@ -95,7 +100,8 @@ async function deliver(
     const absent = hasFailed || mayBeEmpty ? [] : [...found.absent];
     const send = async () => {
       const short = absent.length > 0 ? `No report: ${absent.join("; ")}` : undefined;
-      return await sendReports(address, reports, { ...sent, ...failureOf([ended?.problem, short]) }, sending);
+      const others = { ...attemptsOf(reports), ...failureOf([ended?.problem, short]) };
+      return await sendReports(address, reports, { ...sent, ...others }, sending);
     };
     let end = await send();
     for (let tries = 0; tries < MAX_UNREADABLE; tries++) {
@@ -126,6 +132,10 @@ async function deliver(
   return end;
 }
 
+/** The attempts of several files, unless all are from the first. */
+const attemptsOf = (reports: readonly AttemptReport[]): Record<string, string> =>
+  reports.every(({ attempt }) => attempt === 1) ? {} : { attempts: reports.map(({ attempt }) => attempt).join(",") };
+
 /** Returns the place of the report that the server could not read, and why; undefined: there is none, or there are no others. */
 function findUnreadable(reports: Reports, end: UploadEnd): { index: number; problem: string } | undefined {
   if (end.end !== "refused" || end.status !== 400 || reports.length < 2) return undefined;
@@ -150,15 +160,43 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
   };
   const beganAt = command ? fileClockMs(directory) : Date.now();
   const stop = command && listenForStop(invocation);
-  const ended = command && (await runCommand(command, stop!, invocation));
-  const there = findReports(given.reports, directory);
-  const found = ended ? keepFresh(there, before.reports, beganAt) : there;
-
+  const voice = createVoice(invocation, { isWrapped: command !== undefined, json: flags.json === true });
   const publicUrl = environment["ASSAY_PUBLIC_URL"]?.trim();
   const sending = { patienceMs: given.patienceMs, signal: stop?.signal, publicUrl };
-  const address = await openAddress(source, { patience: toPatience(sending), signal: stop?.signal, secrets });
-  const voice = createVoice(invocation, { isWrapped: command !== undefined, json: flags.json === true });
-  const end = await deliver(address, { given, parameters, found, ended, publicUrl, voice }, stop?.signal);
+  const open = () => openAddress(source, { patience: toPatience(sending), signal: stop?.signal, secrets });
+  const run = flags["skip-quarantined"]
+    ? await (await import("./skip_tests.ts")).skipTests(command!, parameters, await open(), { voice, directory })
+    : command;
+  let ended = run && (await runCommand(run, stop!, invocation));
+  const there = findReports(given.reports, directory);
+  const found = ended ? keepFresh(there, before.reports, beganAt) : there;
+  let reports = (await load(found, voice)).map((report): AttemptReport => ({ ...report, attempt: 1 }));
+  const { scope, root } = given.attachments;
+  const naming = {
+    ...{ scope, root: resolve(directory, root), format: parameters["format"] },
+    reports: found.files.map(({ path }) => path),
+  };
+  let held: Awaited<ReturnType<typeof holdAttachments>> = [];
+  if (ended && mayRetry(given, ended, found, reports)) {
+    held = await holdAttachments(naming);
+    const { retryFailed } = await import("./retry.ts");
+    const all = await retryFailed({
+      ...{ options: given.retry!, command: command!, ended, reports, invocation, signal: stop!.signal },
+      ...{ format: parameters["format"], repositoryRoot: parameters["repository_root"], note: voice.note },
+      selectNew: async (cases, suite) => await askNewTests(await open(), parameters, { cases, suite }, sending),
+      run: async (again, environment) => {
+        const { files } = findReports(given.reports, directory);
+        const [earlier, since] = [files, fileClockMs(directory)];
+        const inner = { ...invocation, environment: { ...invocation.environment, ...environment } };
+        const ended = await runCommand(again, stop!, inner);
+        const fresh = keepFresh(findReports(given.reports, directory), earlier, since);
+        return { ended, reports: await load(fresh, voice) };
+      },
+    });
+    ({ ended, reports } = all);
+  }
+  const address = await open();
+  const end = await deliver(address, { given, parameters, found, reports, ended, publicUrl, voice }, stop?.signal);
   const output = { invocation, system: build.system, voice, json: flags.json === true };
   if (end.end === "uploaded" && flags["no-owners"] !== true) {
     const { branch, commit, pull_request: pullRequest, shard } = parameters;
@@ -175,17 +213,8 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
     }
     const attach = findAttachments(given, directory, before.attachments, command ? beganAt : undefined);
     for (const problem of attach.problems) await voice.note(problem);
-    const { scope, root } = given.attachments;
     const lines = await uploadAttachments(address as ServerAddress, {
-      ...{
-        run: end.run,
-        scope,
-        root: resolve(directory, root),
-        format: parameters["format"],
-        patienceMs: given.patienceMs,
-        signal: stop?.signal,
-      },
-      reports: found.files.map(({ path }) => path),
+      ...{ ...naming, held, run: end.run, patienceMs: given.patienceMs, signal: stop?.signal },
       attach: attach.files.map(({ path }) => path),
     });
     for (const line of lines) await voice.note(line);
@@ -205,6 +234,20 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
   if (own !== 0 || !flags.strict) return own;
   return STRICT_CODES[end.end] || (found.problems.length > 0 && !flags["allow-empty"] ? 1 : 0);
 }
+
+/** Whether a failed command may have failed because of its tests alone. */
+const mayRetry = (
+  { retry }: UploadArguments,
+  { exitCode, problem, isOwnCode }: EndedCommand,
+  { problems }: FoundReports,
+  reports: readonly AttemptReport[],
+): boolean =>
+  retry !== undefined &&
+  exitCode !== 0 &&
+  problem === undefined &&
+  isOwnCode &&
+  problems.length === 0 &&
+  reports.length > 0;
 
 /** Returns the decision of the gate, or why there is none. Secrets are masked before names are shortened or escaped. */
 function gateEndOf(end: End, { problems }: FoundReports, { clean }: Voice): Pick<GateEnd, "problem" | "decision"> {

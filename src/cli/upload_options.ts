@@ -8,6 +8,7 @@ import type { Machine } from "./machine.ts";
 import type { AttachmentScope } from "../runner/named_attachments.ts";
 import { readTags, TAG_HELP } from "./tags.ts";
 import { GATE_HELP, GATE_HELP_TEXT, type GateOptions, readGateOptions } from "./gate.ts";
+import { readRetryOptions, RETRY_HELP, RETRY_NAMES, type RetryOptions } from "./retry_options.ts";
 import { readSeconds, readShard, toUsageError, UsageError } from "./usage.ts";
 
 export const UPLOAD_HELP = `Usage: assay upload FILE|GLOB… [options] [-- command …]
@@ -44,6 +45,8 @@ ${TAG_HELP}
   --attachments all       also send files that reports name for test cases that passed (default: failed)
   --no-attachments        send no files that reports name
   --attach-root DIR       only files below this directory are sent (default: the working directory)
+${RETRY_HELP}
+  --skip-quarantined      leave out the tests whose quarantine says so
 ${GATE_HELP}
   --strict                exit with an error if the upload fails (see below)
   --json                  print one line of JSON: the server's answer, or { "error": { "message" } }
@@ -98,6 +101,7 @@ const FLAGS = [
   "no-attachments",
   "no-owners",
   "gate-dry-run",
+  "skip-quarantined",
 ] as const;
 
 export type UploadArguments = {
@@ -110,6 +114,7 @@ export type UploadArguments = {
   flags: Partial<Record<(typeof FLAGS)[number], boolean>>;
   attachments: AttachmentArguments;
   gate: GateOptions | undefined;
+  retry: RetryOptions | undefined;
   patienceMs: number;
 };
 
@@ -120,6 +125,8 @@ type AttachmentArguments = {
   /** The test cases whose named files are sent. */
   scope: AttachmentScope | "none";
 };
+
+const OTHER_NAMES = ["patience", "attachments", "attach-root", "gate", "gate-missing"];
 
 const PATIENCE_MS = 120_000;
 
@@ -139,6 +146,8 @@ export function readArguments(args: string[]): UploadArguments {
   const { gate: mode, "gate-missing": missing } = values as { gate?: string; "gate-missing"?: string };
   const gate = readGateOptions({ gate: mode, missing }, flags["gate-dry-run"] === true);
   if (positionals.length === 0) throw new UsageError("Missing report after upload: name a file or a glob");
+  if (flags["skip-quarantined"] && !command)
+    throw new UsageError("--skip-quarantined needs the command of the tests after --");
   if (command?.length === 0) throw new UsageError("Missing command after --");
   if (command && parameters["exit_code"] !== undefined)
     throw new UsageError("upload takes either --exit-code or a command after --");
@@ -147,8 +156,9 @@ export function readArguments(args: string[]): UploadArguments {
   if (!/^-?\d{1,10}$/.test(parameters["exit_code"] ?? "0"))
     throw new UsageError(`--exit-code: expected an integer, got "${parameters["exit_code"]}"`);
   if (parameters["shard"] !== undefined) readShard(parameters["shard"]);
+  const retry = readRetryOptions(values, command !== undefined);
   const patienceMs = readSeconds("patience", (values as { patience?: string }).patience) ?? PATIENCE_MS;
-  return { reports: positionals, command, parameters, tags, flags, attachments, gate, patienceMs };
+  return { reports: positionals, command, parameters, tags, flags, attachments, gate, retry, patienceMs };
 }
 
 type AttachmentValues = {
@@ -173,9 +183,7 @@ function parse(args: string[]) {
   const options = Object.fromEntries([
     ["attach", { type: "string", multiple: true }] as const,
     ["tag", { type: "string", multiple: true }] as const,
-    ...[...Object.keys(PARAMETERS), "patience", "attachments", "attach-root", "gate", "gate-missing"].map(
-      (name) => [name, { type: "string" }] as const,
-    ),
+    ...[...Object.keys(PARAMETERS), ...RETRY_NAMES, ...OTHER_NAMES].map((name) => [name, { type: "string" }] as const),
     ...FLAGS.map((name) => [name, { type: "boolean" }] as const),
   ]);
   try {

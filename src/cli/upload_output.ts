@@ -135,6 +135,8 @@ export async function tellRun(
   const lines = toAnnotations(system, run, newFailures, placeOf);
   for (const line of lines) await voice.annotate(line);
   if (summary) await appendSummary(summary, (maxBytes) => toSummary(run, failures, maxBytes), voice);
+  const outputs = environment["GITHUB_OUTPUT"]?.trim();
+  if (outputs) await writeOutputs(resolve(directory, outputs), run, voice);
   if (!agent) return;
   const context = `assay-${run.taskSlug.replace(/[^\w-]+/g, "-").slice(0, 100)}`;
   const style = run.verdict === "failed" ? "error" : "success";
@@ -184,6 +186,18 @@ async function appendSummary(path: string, toText: (maxBytes: number) => string,
     if (text !== "") appendFileSync(path, begin + text);
   } catch (error) {
     await voice.note(`Cannot write the job summary: ${(error as Error).message}`);
+  }
+}
+
+/** Outputs of the step, for later steps of the job. */
+async function writeOutputs(path: string, run: AnsweredRun, { clean, note }: Voice): Promise<void> {
+  const { verdict, executionId, url, counts, flaky } = run;
+  const values = { verdict, "execution-id": executionId, url, "new-failures": counts.newFailures, flaky };
+  const lines = Object.entries(values).map(([name, value]) => `${name}=${toPlainLine(clean(String(value)))}\n`);
+  try {
+    appendFileSync(path, lines.join(""));
+  } catch (error) {
+    await note(`Cannot write the outputs of the step: ${(error as Error).message}`);
   }
 }
 

@@ -70,6 +70,26 @@ export function readSeconds(name: string, given: string | undefined): number | u
   return Number(text) * 1000;
 }
 
+/** A number within bounds; undefined where the text says nothing. Throws UsageError. */
+export function readCount(name: string, given: string | undefined, [min, max]: [number, number]): number | undefined {
+  const text = given?.trim();
+  if (!text) return undefined;
+  if (!/^\d{1,9}$/.test(text) || Number(text) < min || Number(text) > max)
+    throw new UsageError(`--${name}: expected a number from ${min} to ${max}, got "${text}"`);
+  return Number(text);
+}
+
+const UNITS = { s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** A text such as "90s", "5m" or "1h" as milliseconds; undefined where it says nothing. Throws UsageError. */
+export function readSpan(name: string, given: string | undefined): number | undefined {
+  const text = given?.trim();
+  if (!text) return undefined;
+  const [, number, unit] = /^(\d{1,4})([smh])$/.exec(text) ?? [];
+  if (unit === undefined) throw new UsageError(`--${name}: expected a time such as "90s" or "5m", got "${text}"`);
+  return Number(number) * UNITS[unit as keyof typeof UNITS];
+}
+
 /** Throws UsageError. */
 export function readShard(given: string): Shard {
   const parsed = v.safeParse(shard, given);

@@ -1,6 +1,25 @@
-/** Counters, histograms and gauges in Prometheus' text exposition format 0.0.4; and those of a server's requests. */
+/** Counters, histograms and gauges in Prometheus' text format 0.0.4 and in OpenMetrics; and those of a server's requests. */
 
-export const EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+export const EXPOSITION_TYPES = {
+  prometheus: "text/plain; version=0.0.4; charset=utf-8",
+  openMetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+} as const;
+export type ExpositionFormat = keyof typeof EXPOSITION_TYPES;
+
+/** Chooses the format that a client prefers; Prometheus' own where it has no preference. */
+export function chooseExposition(accept: string | null): ExpositionFormat {
+  const weigh = (type: string) =>
+    Math.max(
+      ...(accept ?? "").split(",").map((range) => {
+        const [name, ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+        const version = parameters.find((one) => one.startsWith("version="))?.slice("version=".length);
+        if (name !== type || (type.includes("openmetrics") && version !== undefined && version !== "1.0.0")) return 0;
+        return Number(parameters.find((one) => one.startsWith("q="))?.slice(2) ?? 1) || 0;
+      }),
+    );
+  const openMetrics = weigh("application/openmetrics-text");
+  return openMetrics > 0 && openMetrics >= weigh("text/plain") ? "openMetrics" : "prometheus";
+}
 
 export type Labels = Readonly<Record<string, string>>;
 /** `suffix` goes behind the name of the family: "" but for the parts of a histogram. */
@@ -25,18 +44,20 @@ const writeLabels = (labels: Labels): string => {
 const writeValue = (value: number): string =>
   value === Infinity ? "+Inf" : value === -Infinity ? "-Inf" : String(value);
 
-/** Families without samples are left out. */
-export function writeExposition(families: readonly MetricFamily[]): string {
+/** Families without samples are left out. OpenMetrics names the family of a counter without "_total". */
+export function writeExposition(families: readonly MetricFamily[], format: ExpositionFormat = "prometheus"): string {
+  const isOpen = format === "openMetrics";
   const lines: string[] = [];
   for (const { name, help, type, samples } of families) {
     const written = samples().map(
       ({ suffix, labels, value }) => `${name}${suffix}${writeLabels(labels)} ${writeValue(value)}`,
     );
     if (written.length === 0) continue;
-    const text = help.replace(/[\\\n]/g, (character) => ESCAPES[character]!);
-    lines.push(`# HELP ${name} ${text}`, `# TYPE ${name} ${type}`, ...written);
+    const text = help.replace(isOpen ? /[\\\n"]/g : /[\\\n]/g, (character) => ESCAPES[character]!);
+    const family = isOpen && type === "counter" ? name.replace(/_total$/, "") : name;
+    lines.push(`# HELP ${family} ${text}`, `# TYPE ${family} ${type}`, ...written);
   }
-  return `${lines.join("\n")}\n`;
+  return `${[...lines, ...(isOpen ? ["# EOF"] : [])].join("\n")}\n`;
 }
 
 type Named = { name: string; help: string };

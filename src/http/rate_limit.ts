@@ -64,18 +64,23 @@ export function createRateLimit(
     ring.count++;
   }
 
+  function decide(client: string, isCounted: boolean): Admission {
+    const reset = (inMs: number) => Math.ceil((wall() + inMs) / 1000);
+    if (limit === 0) return { admitted: true, limit: UNLIMITED, remaining: UNLIMITED, reset: reset(0) };
+    const now = monotonic();
+    turn(now);
+    const ring = ringOf(client);
+    const admitted = hasRoom(ring, now);
+    if (admitted && isCounted) push(ring, now);
+    const oldest = ring.count === 0 ? now : ring.moments[ring.head]!;
+    return { admitted, limit, remaining: limit - ring.count, reset: reset(oldest + WINDOW_MS - now) };
+  }
+
   return {
-    admit(client: string): Admission {
-      const reset = (inMs: number) => Math.ceil((wall() + inMs) / 1000);
-      if (limit === 0) return { admitted: true, limit: UNLIMITED, remaining: UNLIMITED, reset: reset(0) };
-      const now = monotonic();
-      turn(now);
-      const ring = ringOf(client);
-      const admitted = hasRoom(ring, now);
-      if (admitted) push(ring, now);
-      const oldest = ring.moments[ring.head]!;
-      return { admitted, limit, remaining: limit - ring.count, reset: reset(oldest + WINDOW_MS - now) };
-    },
+    admit: (client: string): Admission => decide(client, true),
+
+    /** Returns what the next request would find, and counts nothing. */
+    look: (client: string): Admission => decide(client, false),
 
     /** Releases the memory of idle clients. */
     sweep(): void {

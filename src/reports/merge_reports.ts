@@ -1,13 +1,16 @@
 /** Merges the reports of several files into one. */
 
 import { type Report, ReportError } from "./report.ts";
-import { casesInRounds } from "./rounds.ts";
+import { casesInRounds, casesOfRounds } from "./rounds.ts";
 import { cut, MAX_CASES, MAX_COUNT } from "./text.ts";
 
-/** `named`: the reports with the names of their files. Throws a ReportError if they cannot be merged. */
-export function mergeReports(named: [string, Report][]): Report {
+/**
+ * `named`: the reports with the names of their files. `rounds`: the run of the tests that each is from; undefined: their times decide.
+ * Throws a ReportError if they cannot be merged.
+ */
+export function mergeReports(named: [string, Report][], rounds?: readonly number[]): Report {
   const reports = named.map(([, report]) => report);
-  const cases = casesInRounds(reports);
+  const cases = rounds ? casesOfRounds(reports, rounds) : casesInRounds(reports);
   if (cases.length > MAX_CASES) throw tooManyTogether();
   const countsOnly = reports.filter((report) => report.countsOnly);
   if (countsOnly.length > 0 && countsOnly.length < reports.length) {

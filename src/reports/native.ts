@@ -6,10 +6,12 @@ import { isObject, toCase } from "./fields.ts";
 import { type Report, type ReportedCase, ReportError } from "./report.ts";
 import { createCutter, cut, disagreement, MAX_CASES } from "./text.ts";
 
-/** Whether it has the counts, or only fields of this format: then the counts are missing, and the error names them. */
+const COUNTS = ["passed", "failed", "skipped"] as const;
+
+/** Whether it has the counts, or only fields of this format: then cases or counts may be missing, and the error names them. */
 export function isNative(json: unknown): boolean {
   if (!isObject(json)) return false;
-  if (["passed", "failed", "skipped"].every((key) => Object.hasOwn(json, key))) return true;
+  if (COUNTS.every((key) => Object.hasOwn(json, key))) return true;
   const keys = Object.keys(json).slice(0, MAX_PROBLEMS);
   return keys.length > 0 && keys.every((key) => Object.hasOwn(nativeReport.entries, key));
 }
@@ -20,22 +22,25 @@ export function readNative(json: unknown): Report {
   if (problems.length > MAX_PROBLEMS) problems.splice(MAX_PROBLEMS, problems.length, "and more");
   if (report === null || problems.length > 0) throw new ReportError(problems.join("; "));
 
-  const { taskSlug, completedAt, durationMs, passed, failed, skipped } = report;
-  const declared = { passed, failed, skipped };
+  const { taskSlug, completedAt, durationMs, passed = 0, failed = 0, skipped = 0 } = report;
   const cutter = createCutter();
   const results = cases?.map((one) => ({ ...toCase(cutter, one), ...toAttachments(one) })) ?? [];
   return {
     format: "assay",
     suite: taskSlug ?? null,
     cases: results,
-    countsOnly: cases ? null : declared,
+    countsOnly: cases ? null : { passed, failed, skipped },
     partial: false,
     durationMs: durationMs ?? null,
     completedAt: completedAt === undefined ? null : new Date(completedAt),
     context: {},
-    warnings: [...(cases ? disagreement(declared, results) : []), ...cutter.warnings()],
+    warnings: [...(cases ? disagreement(declaredBy(report), results) : []), ...cutter.warnings()],
   };
 }
+
+/** The counts that the report declares. */
+const declaredBy = ({ passed, failed, skipped }: NativeReport) =>
+  Object.fromEntries(Object.entries({ passed, failed, skipped }).filter(([, count]) => count !== undefined));
 
 const toAttachments = ({ attachments }: NativeCase): Pick<ReportedCase, "attachments"> =>
   attachments === undefined
@@ -53,6 +58,10 @@ function validate(json: unknown): { problems: string[]; report: NativeReport | n
   }
   const head = v.safeParse(nativeReport, list ? { ...(json as object), cases: [] } : json);
   const problems = head.issues ? toProblems(head.issues, nativeReport.entries, []) : [];
+  // A list is an object without fields.
+  const fields: Record<string, unknown> = Object(json);
+  const missing = list || fields !== json ? [] : COUNTS.filter((name) => fields[name] === undefined);
+  problems.push(...missing.map((name) => `"${name}": expected a value, got none`));
   const cases: NativeCase[] = [];
   for (const [at, one] of list?.entries() ?? []) {
     const parsed = v.safeParse(nativeCase, one);

@@ -11,30 +11,39 @@ import { openResources, unpack } from "./unpack.ts";
 
 /**
  * Reads several files as one report. `format` names one of READERS and overrides recognition; `maxInflatedBytes` limits all files together,
- * and is set with `variable`; `mayBeEmpty`: an empty file is a report without test cases, which is "absent" if there was no file. The bytes
- * of `files` are released while they are read. Throws a ReportError with the file, the location in it, and the reason.
+ * and is set with `variable`; `mayBeEmpty`: an empty file is a report without test cases, which is "absent" if there was no file. `attempts`:
+ * the run of the tests that each file is from. The bytes of `files` are released while they are read. Throws a ReportError with the file,
+ * the location in it, and the reason.
  */
-export function readReport(
-  files: { name: string; bytes: Uint8Array }[],
-  options: { format?: string; maxInflatedBytes: number; variable?: string; mayBeEmpty?: boolean | "absent" },
-): Report {
+export function readReport(files: { name: string; bytes: Uint8Array }[], options: ReadOptions): Report {
   if (files.length === 0) throw new ReportError("Cannot read the report: there is no file");
+  const { attempts } = options;
+  if (attempts && attempts.length !== files.length)
+    throw new ReportError(
+      `Cannot read "attempts": expected a number for each of ${files.length} files, got ${attempts.length}`,
+    );
   const forced = options.format === undefined ? null : findReader(options.format);
   let room = options.maxInflatedBytes;
   let count = 0;
   const reports: [string, Report][] = [];
-  const together = new Map<Together, [string, Source][]>();
+  const rounds: number[] = [];
+  const together = new Map<string, Group>();
   // Surefire writes the text of a test set beside its XML, which has all tests.
   const names = new Set(files.map(({ name }) => name));
-  for (const file of files) {
+  const add = (name: string, report: Report, round: number) => {
+    reports.push([name, report]);
+    rounds.push(round);
+  };
+  for (const [index, file] of files.entries()) {
     const { name } = file;
+    const round = attempts?.[index] ?? 0;
     if (name.endsWith(".txt") && names.has(name.replace(/([^/\\]+)\.txt$/, "TEST-$1.xml"))) continue;
     const naming = <T>(read: () => T): T => withName(name, files.length > 1, read);
     const plain = naming(() => unpack(file.bytes, room, options.variable));
     const resources = naming(() => openResources(file.bytes));
     room -= plain.length;
     if (options.mayBeEmpty && isBlank(plain)) {
-      reports.push([name, options.mayBeEmpty === "absent" ? ABSENT : EMPTY]);
+      add(name, options.mayBeEmpty === "absent" ? ABSENT : EMPTY, round);
       continue;
     }
     const text = naming(() => toText(plain));
@@ -50,24 +59,32 @@ export function readReport(
       naming(() => {
         throw written.fault!;
       });
-    if (typeof read !== "function") together.set(read, [...(together.get(read) ?? []), [name, source]]);
-    else if (source.binary) reports.push([name, naming(() => readOne(reader, source))]);
+    if (typeof read !== "function") {
+      const group = together.get(`${reader.name} ${round}`) ?? { read, round, sources: [] };
+      together.set(`${reader.name} ${round}`, group);
+      group.sources.push([name, source]);
+    } else if (source.binary)
+      add(
+        name,
+        naming(() => readOne(reader, source)),
+        round,
+      );
     else
       for (const { line, report } of naming(() => readParts(written.text, reader, source, readOne))) {
-        reports.push([line === 1 ? name : `${cut(name, 200)}, line ${line}`, report]);
+        add(line === 1 ? name : `${cut(name, 200)}, line ${line}`, report, round);
         count += report.cases.length;
       }
     // A retry has cases of another file, which are attempts when all are merged.
     if (count > 2 * MAX_CASES) throw tooManyTogether();
   }
-  for (const [read, sources] of together) {
+  for (const { read, round, sources } of together.values()) {
     const [name] = sources[0]!;
     const report = withName(name, files.length > 1, () => read.together(sources.map(([, source]) => source)));
-    reports.push([name, report]);
+    add(name, report, round);
   }
   for (const [, { cases }] of reports)
     for (const one of cases) if (one.status === "failed" || one.flaky) completeFailure(one);
-  return reports.length === 1 ? reports[0]![1] : mergeReports(reports);
+  return reports.length === 1 ? reports[0]![1] : mergeReports(reports, attempts && rounds);
 }
 
 /**
@@ -113,7 +130,16 @@ const isBlank = (bytes: Uint8Array): boolean => bytes.length < 1_000 && decode(b
 /** Above this length, memory that has been read is released immediately instead of at the next garbage collection. */
 const LARGE_TEXT_LENGTH = 32 * 2 ** 20;
 
-type Together = Exclude<Reader["read"], (source: Source) => Report>;
+type ReadOptions = {
+  format?: string;
+  maxInflatedBytes: number;
+  variable?: string;
+  mayBeEmpty?: boolean | "absent";
+  attempts?: readonly number[];
+};
+
+/** Files that a reader reads as one report. */
+type Group = { read: Exclude<Reader["read"], (source: Source) => Report>; round: number; sources: [string, Source][] };
 
 /** Says which file it is that cannot be read. */
 function withName<T>(name: string, isOneOfMany: boolean, read: () => T): T {

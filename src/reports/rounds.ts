@@ -29,6 +29,10 @@ function repeats(later: Report, earlier: Report): boolean {
 /** The maximum number of files that are compared with each other: a retry has few. */
 const MAX_COMPARED = 20;
 
+/** Returns the cases of all reports with the rounds that the reports are from. */
+export const casesOfRounds = (reports: readonly Report[], rounds: readonly number[]): ReportedCase[] =>
+  reports.flatMap(({ cases }, index) => cases.map((one) => ({ ...one, round: rounds[index]! })));
+
 /** Returns the cases of all reports; those of a report that repeats others have a higher round. */
 export function casesInRounds(reports: readonly Report[]): ReportedCase[] {
   if (reports.length > MAX_COMPARED) return reports.flatMap(({ cases }) => cases);

@@ -1,6 +1,7 @@
 /** Rows of one upload that have the same name are attempts of one test if the tool says so, and otherwise rows of one test. */
 
 import type { ReportedCase } from "../reports/report.ts";
+import { markThroughChild } from "./through_child.ts";
 
 type Counts = { passed: number; failed: number; skipped: number };
 
@@ -27,7 +28,7 @@ const SEVERITY = { failed: 2, passed: 1, skipped: 0 } as const;
 function toAttempts(rows: readonly ReportedCase[]): ReportedCase {
   const ran = rows.filter(({ status }) => status !== "skipped");
   const last = ran.at(-1) ?? rows.at(-1)!;
-  const failure = ran.findLast(({ status }) => status === "failed");
+  const failure = ran.findLast(({ status, isThroughChild }) => status === "failed" && !isThroughChild);
   const flaky = last.status === "passed" && (failure !== undefined || ran.some((row) => row.flaky));
   const { message, stack, kind } = failure ?? last;
   const attachments = ran.flatMap((row) => row.attachments ?? []);
@@ -50,8 +51,22 @@ const toRecovered = (one: ReportedCase, { exitCode }: FoldOptions): ReportedCase
 const roundsOf = (rows: readonly ReportedCase[]): ReportedCase[][] =>
   [...Map.groupBy(rows, ({ round = 0 }) => round)].sort(([one], [other]) => one - other).map(([, of]) => of);
 
-/** `equal`: the indexes of all rows by that of the first, for each name that several rows have. */
-export function foldEqualNames(
+/**
+ * Makes one case of the rows of each test, and marks parents that failed only because of a child. `equal`: the indexes of all rows by that
+ * of the first, for each name that several rows have.
+ */
+export function foldCases(
+  cases: readonly ReportedCase[],
+  equal: ReadonlyMap<number, readonly number[]>,
+  options: FoldOptions,
+): FoldedCases {
+  // A parent is not flaky because a child was, and has failed itself if the child passed in the end.
+  const folded = foldEqualNames(equal.size === 0 ? cases : markThroughChild(cases), equal, options);
+  const unmarked = folded.cases.map((one) => (one.isThroughChild ? { ...one, isThroughChild: false } : one));
+  return { ...folded, cases: markThroughChild(unmarked) };
+}
+
+function foldEqualNames(
   cases: readonly ReportedCase[],
   equal: ReadonlyMap<number, readonly number[]>,
   options: FoldOptions,

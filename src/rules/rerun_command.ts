@@ -1,5 +1,6 @@
 /** The command that runs only the test cases that failed, from a preset or a template of assay.yaml: docs/rerun.md. */
 
+import type { PlacedCase } from "./identity.ts";
 import { isOutsideOfTests } from "./outside_of_tests.ts";
 import { quoted, scanShell } from "./shell.ts";
 import {
@@ -88,6 +89,41 @@ export function toRerunCommand(rerun: RerunInput): RerunCommand {
     if (error instanceof CannotSelect) return { whole: true, reason: error.message };
     throw error;
   }
+}
+
+export type WithoutCases = {
+  /** The command, or the words alone if there is none. */
+  command: string;
+  /** The test cases that cannot be left out, and why. */
+  problems: { testCase: PlacedCase; reason: string }[];
+};
+
+/**
+ * Adds the words to a command that make the tool run all tests but these; undefined: the words alone. Throws `CannotSelect` if the tool has
+ * no such words, or the command has no place for them.
+ */
+export function toCommandWithout(
+  preset: Preset,
+  { only, command, ...place }: RerunCases & { command: string | undefined },
+): WithoutCases {
+  const { exclude } = TEST_TOOLS[preset];
+  if (!exclude) return cannot(`${preset} cannot be told which tests to leave out`);
+  const wordsFor = (some: readonly PlacedCase[]) => exclude(toCases({ only: some, ...place }), command ?? "").join(" ");
+  const problems: WithoutCases["problems"] = [];
+  const possible = only.filter((testCase) => {
+    try {
+      return wordsFor([testCase]) !== "";
+    } catch (error) {
+      if (!(error instanceof CannotSelect)) throw error;
+      problems.push({ testCase, reason: error.message });
+      return false;
+    }
+  });
+  if (possible.length === 0) return { command: command ?? "", problems };
+  const words = wordsFor(possible);
+  const whole = command === undefined ? words : toInsertion(preset, command, true)(words);
+  if (Buffer.byteLength(whole) > MAX_COMMAND) cannot("the names of the tests are too long for a command");
+  return { command: whole, problems };
 }
 
 /** A command that gives a tool the files of its shard, as docs/splitting.md has it: the files of a rerun are named instead. */

@@ -1,12 +1,12 @@
 /** Inserts the words that select tests into the command of a task. */
 
 import { scanShell, type Word } from "./shell.ts";
-import { type Preset, cannot } from "./rerun_cases.ts";
+import { type Preset, PRESETS, cannot } from "./rerun_cases.ts";
 import { type TestTool, TEST_TOOLS } from "./rerun_tools.ts";
 
 /** Programs that may come before the name of a tool, as in `npx jest`. Any other program may parse the words again, as ssh does. */
 const WRAPPERS =
-  /^(?:npx|bunx|pnpx|npm|pnpm|yarn|bun|deno|node|env|time|nice|exec|command|timeout|stdbuf|xvfb-run|cross-env|dotenv|dotenvx|bundle|poetry|uv|uvx|pipenv|pdm|hatch|rye|python[\d.]*|coverage|docker|docker-compose|podman|kubectl)$/;
+  /^(?:npx|bunx|pnpx|npm|pnpm|yarn|bun|deno|node|env|time|nice|exec|command|timeout|stdbuf|xvfb-run|cross-env|dotenv|dotenvx|bundle|poetry|uv|uvx|pipenv|pdm|hatch|rye|python[\d.]*|coverage|docker|docker-compose|podman|kubectl|php)$/;
 const KEYWORDS = /^(?:if|then|elif|else|while|until|do|!|\{)$/;
 const INSTALLS = /^(?:i|ci|install|add|remove|uninstall|update|upgrade|build|pull|info|view)$/;
 /** Options of npm, pnpm and Yarn that run a script in another folder. */
@@ -15,8 +15,11 @@ const ASSIGNMENT = /^[A-Za-z_]\w*=/;
 
 const nameOf = (word: Word | undefined) => word?.text?.replace(/^.*\//, "").replace(/\.(?:[cm]?js|cmd|exe)$/, "") ?? "";
 
-/** Returns a function that inserts the words of a preset into the command of a task. Fails if this is impossible. */
-export function toInsertion(preset: Preset, command: string): (args: string) => string {
+/**
+ * Returns a function that inserts the words of a preset into the command of a task. `keepsPaths`: the paths and packages of the command
+ * stay. Fails if this is impossible.
+ */
+export function toInsertion(preset: Preset, command: string, keepsPaths = false): (args: string) => string {
   const tool = TEST_TOOLS[preset];
   const { commands: all, problem } = scanShell(command);
   const commands = all.map(withoutPrefix).filter(({ length }) => length > 0);
@@ -44,7 +47,7 @@ export function toInsertion(preset: Preset, command: string): (args: string) => 
   // gotestsum and npm pass on what follows "--"; other tools end their options there.
   const isHandedOn = nameOf(words[after - 1]) === "gotestsum" || (isScript && nameOf(words[0]) === "npm");
   const own = isHandedOn ? (split === -1 ? [] : rest.slice(split + 1)) : split === -1 ? rest : rest.slice(0, split);
-  const stripped = tool.strip ? tool.strip(own) : [];
+  const stripped = tool.strip && !keepsPaths ? tool.strip(own) : [];
   const dashes = isHandedOn && split === -1 ? " --" : "";
   // Inserted before the options of the command, because the last one may need a value; "go -C" must be the first.
   const last = preset === "go" ? own.at(-1) : undefined;
@@ -62,6 +65,19 @@ export function toInsertion(preset: Preset, command: string): (args: string) => 
   };
 }
 
+/**
+ * Returns the preset of the tool that a command runs, itself or by a script of package.json; undefined: none is known, or it runs several.
+ */
+export function findPreset(command: string, scripts: Readonly<Record<string, unknown>>): Preset | undefined {
+  const commands = scanShell(command)
+    .commands.map(withoutPrefix)
+    .filter(({ length }) => length > 0);
+  const found = PRESETS.filter((preset) => commands.some((words) => findTool(words, TEST_TOOLS[preset]) !== undefined));
+  if (found.length > 0) return found.length === 1 ? found[0] : undefined;
+  const script = scripts[findScript(commands)?.script ?? ""];
+  return typeof script === "string" ? findPreset(script, {}) : undefined;
+}
+
 const startOfGap = (text: string, end: number): number => text.slice(0, end).trimEnd().length;
 
 /** Removes the words that may precede any command. */
@@ -71,7 +87,8 @@ function withoutPrefix(words: Word[]): Word[] {
 }
 
 /** The index of the first word after the tool and its verb. */
-function findTool(words: Word[], { name, verb, mode }: TestTool): number | undefined {
+function findTool(words: Word[], { name, verb, flag, mode }: TestTool): number | undefined {
+  if (flag !== undefined && !words.some(({ text }) => text === flag)) return undefined;
   for (const [at, word] of words.entries()) {
     const called = nameOf(word);
     if (name.test(called)) {
@@ -88,7 +105,7 @@ function findTool(words: Word[], { name, verb, mode }: TestTool): number | undef
 }
 
 /** Finds a script of package.json: "npm test", "yarn e2e". If there are several, the one named like a test. */
-function findScript(commands: Word[][]): { words: Word[]; after: number } | undefined {
+function findScript(commands: Word[][]): { words: Word[]; after: number; script: string } | undefined {
   const scripts = commands.flatMap((words) => {
     const [manager, verb, name] = words.map(({ text }) => text ?? "");
     if (!/^(?:npm|pnpm|yarn|bun)$/.test(manager ?? "")) return [];

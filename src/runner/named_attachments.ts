@@ -3,12 +3,19 @@
 import { dirname } from "node:path";
 import { cutPrelude, readReport } from "../reports/read.ts";
 import type { Report, ReportedCase } from "../reports/report.ts";
+import type { AttachmentFile } from "./attachment_file.ts";
 
 /** The test cases whose attachments are sent: those that failed at least once, or all. */
 export type AttachmentScope = "failed" | "all";
 
-/** An attachment. `bases` are the folders that a relative path may start at. */
-export type NamedAttachment = { path: string; name: string; contentType: string | null; bases: string[] };
+/** An attachment. `bases` are the folders that a relative path may start at; `file` is it if it is open already. */
+export type NamedAttachment = {
+  path: string;
+  name: string;
+  contentType: string | null;
+  bases: string[];
+  file?: AttachmentFile;
+};
 
 /** Maximum size of an unpacked report: the default limit of a server. */
 const MAX_INFLATED_BYTES = 128 * 2 ** 20;

@@ -70,7 +70,7 @@ export async function sendAttachments(
       leaveOut(`more than ${MAX_ATTACHMENTS_OF_RUN} of a run`);
       continue;
     }
-    const file = openAttachment(one.path, root, one.bases);
+    const file = one.file ?? openAttachment(one.path, root, one.bases);
     if ("reason" in file) {
       leaveOut(file.reason);
       continue;

@@ -54,7 +54,7 @@ export type ExecutionMode = v.InferOutput<typeof executionMode>;
 const executionTrigger = v.picklist(["api", "upload", "rerun", "automation", "schedule", "probe"]);
 export type ExecutionTrigger = v.InferOutput<typeof executionTrigger>;
 
-const task = v.strictObject({
+export const task = v.strictObject({
   slug,
   tags,
   status: v.pipe(

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import type { EventData, EventType } from "./events.ts";
-import type { Execution, Task } from "./executions.ts";
+import { execution, task } from "./executions.ts";
 import { uuid } from "./fields.ts";
 
 export const eventsQuery = v.strictObject({
@@ -43,8 +43,16 @@ export type LivePage = {
   keys: string[];
 };
 
-export type LiveTask = Omit<Task, "missingShards">;
-export type LiveExecution = Omit<Execution, "tasks" | "url" | "sample">;
+/** A task as streams show it: what changes while it runs. */
+export const liveTask = v.omit(task, ["tags", "missingShards", "slower"]);
+export type LiveTask = v.InferOutput<typeof liveTask>;
+
+/** An execution as streams show it, without its tasks and its address. */
+export const liveExecution = v.omit(execution, [
+  ...(["commitAuthor", "commitSubject", "repeatedStatus", "tasks", "durationMs", "machineTimeMs"] as const),
+  ...(["reason", "untrusted", "probe", "newTests", "url", "sample"] as const),
+]);
+export type LiveExecution = v.InferOutput<typeof liveExecution>;
 
 /** An execution as last read, with counters of the last change of each part. */
 export type LiveState = {

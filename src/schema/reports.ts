@@ -91,9 +91,9 @@ export const nativeCase = v.strictObject(
 export const nativeReport = v.strictObject(
   {
     taskSlug: v.optional(described(slug, "The task of the execution; the parameter task_slug overrides it", "unit")),
-    passed: described(count, "The number of passed test cases", 3),
-    failed: described(count, "The number of failed test cases", 1),
-    skipped: described(count, "The number of skipped test cases", 0),
+    passed: v.optional(described(count, "The number of passed test cases", 3)),
+    failed: v.optional(described(count, "The number of failed test cases", 1)),
+    skipped: v.optional(described(count, "The number of skipped test cases", 0)),
     completedAt: v.optional(
       described(
         instant,
@@ -105,8 +105,8 @@ export const nativeReport = v.strictObject(
     cases: v.optional(
       described(
         v.array(nativeCase, "expected a list"),
-        "The test cases, at most 200,000. The counts are computed from them, and different totals cause a warning. " +
-          "Without test cases only the counts are stored",
+        "The test cases, at most 200,000. The counts are computed from them, and counts that differ cause a warning. " +
+          "Without test cases the three counts are required and only they are stored",
       ),
     ),
   },

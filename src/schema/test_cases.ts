@@ -12,6 +12,7 @@ import {
   described,
   executionId,
   listText,
+  MAX_SLUG_LENGTH,
   patchOf,
   sample,
   taskSlug,
@@ -39,6 +40,7 @@ export type FlakySign = (typeof FLAKY_SIGNS)[number];
 export const quarantine = v.strictObject({
   reason: described(v.string(), "Why", "#12"),
   until: v.pipe(v.nullable(time), v.description("The end of the quarantine; null: until it is ended by hand")),
+  skip: described(v.boolean(), "Whether jobs leave the test out until then: it is not missing in their runs", false),
   createdAt: described(time, "Since when"),
   automation: described(
     v.nullable(v.string()),
@@ -157,6 +159,7 @@ export const testCaseFilter = v.strictObject({
   owner: described(v.optional(text(200)), "Only test cases of this owner, alone or with others", "@acme/cart"),
   owned: described(v.optional(booleanText), "true: only test cases with an owner; false: only those without"),
   quarantined: described(v.optional(booleanText), "true: only quarantined test cases; false: only the others"),
+  skip: described(v.optional(booleanText), "true: only test cases that jobs leave out; false: only the others"),
   sort: described(
     v.optional(v.picklist(SORTS, `expected "flakeRate", "failures", "p95Ms" or "lastRunAt"`)),
     "The sort order, greatest or latest first; lastRunAt: by its day in UTC. Default: the order in which they were first seen",
@@ -164,12 +167,19 @@ export const testCaseFilter = v.strictObject({
   ),
 });
 
+/** A test that does not run is forgotten. */
+export const MAX_SKIPPED_DAYS = 30;
+
 const quarantinePatch = v.strictObject(
   {
     reason: described(text(1_000), "Why", "#12"),
     until: described(
       v.optional(v.nullable(timestamp)),
       "When the quarantine ends, a time in the future; null or omitted: when it is ended by hand",
+    ),
+    skip: described(
+      v.optional(v.boolean()),
+      `Whether jobs leave the test out until then, which must be within ${MAX_SKIPPED_DAYS} days; omitted: it keeps running`,
     ),
   },
   "expected an object with a reason, or null",
@@ -201,6 +211,27 @@ export const testCasesPatch = v.strictObject({
     "The test cases, 1 to 100: either all are changed, or none",
   ),
   ...testCasePatch.entries,
+});
+
+const MAX_ASKED = 100;
+const ASKED = `expected 1 to ${MAX_ASKED} test cases`;
+
+export const newTestCasesRequest = v.strictObject({
+  taskSlug: described(text(MAX_SLUG_LENGTH), "The task, with the tags of its variant as in a test run", "unit"),
+  testCases: described(
+    v.pipe(
+      listOf(v.strictObject(caseNames), { max: MAX_ASKED, expected: ASKED, tooMany: ASKED }),
+      v.minLength(1, ASKED),
+    ),
+    "The test cases as a report names them; paths of files are relative to the repository",
+  ),
+});
+
+export const newTestCases = v.strictObject({
+  testCases: described(
+    v.array(v.strictObject(caseNames)),
+    "Those of them that the default branch has never run, in the order of the request",
+  ),
 });
 
 export const changedTestCases = v.strictObject({

@@ -177,6 +177,11 @@ export type UploadedRun = v.InferOutput<typeof uploadedRun>;
 
 const EXPECTED_EXIT_CODE = "expected an exit code from -2147483648 to 4294967295";
 
+/** The number of the attempt that each file is from, or the word. */
+const toAttempts = (given: string): "merged" | number[] => (given === "merged" ? given : given.split(",").map(Number));
+
+const EXPECTED_ATTEMPTS = 'expected "merged" or a number from 1 to 99 for each file, such as "1,1,2"';
+
 export const uploadParameters = v.strictObject({
   execution_id: described(
     v.optional(uuid),
@@ -302,10 +307,18 @@ export const uploadParameters = v.strictObject({
   ),
   ...gateParameters,
   attempts: described(
-    v.optional(v.picklist(["merged"], 'expected "merged"')),
-    "merged: equal names within the upload are attempts of one test, the last of which counts. Without it they are if exit_code is 0 and " +
-      "the last one passed, or if a file of the upload began when another one had ended and repeats a part of its tests; otherwise they " +
-      "are rows of one test, and one that failed makes it fail",
+    v.optional(
+      v.pipe(
+        v.string(EXPECTED_ATTEMPTS),
+        v.regex(/^(?:merged|[1-9]\d?(?:,[1-9]\d?)*)$/, EXPECTED_ATTEMPTS),
+        v.transform(toAttempts),
+        v.metadata({ openapi: { type: "string", pattern: "^(merged|[1-9][0-9]?(,[1-9][0-9]?)*)$" } }),
+      ),
+    ),
+    "merged: equal names within the upload are attempts of one test, the last of which counts. A list such as 1,1,2 has a number for each " +
+      "file: the attempt that it is from, so that equal names in files of one attempt stay rows of one test. Without it they are attempts " +
+      "if exit_code is 0 and the last one passed, or if a file of the upload began when another one had ended and repeats a part of its " +
+      "tests; otherwise they are rows of one test, and one that failed makes it fail",
     "merged",
   ),
   lease_id: described(

@@ -1,6 +1,7 @@
 /** Answers the requests to the API: from the key and the route to the response. */
 
 import { readRangeHeaders } from "../http/byte_range.ts";
+import { createCors } from "../http/cors.ts";
 import { createCursors } from "../http/cursor.ts";
 import { createDeadlines } from "../http/deadline.ts";
 import { parsePath } from "../http/input.ts";
@@ -10,7 +11,7 @@ import { createRouter, type Method } from "../http/router.ts";
 import type { Caller } from "../request/callers.ts";
 import { createExecute, type ExecuteOptions } from "../request/execute.ts";
 import { type Asked, createIntake, type IntakeOptions, type ReceivedRequest } from "../request/intake.ts";
-import type { Reply } from "../request/reply.ts";
+import { Reply } from "../request/reply.ts";
 import { toResponse } from "../request/response.ts";
 import type { Route } from "../request/route.ts";
 import type { Database } from "../database/connect.ts";
@@ -38,6 +39,7 @@ export type ApiOptions = Omit<ExecuteOptions, "cursors"> &
     database: Database;
     cursorSecret: Uint8Array;
     rateLimit: RateLimit;
+    corsOrigins: readonly string[];
   };
 
 type ApiRecords = {
@@ -52,6 +54,7 @@ export function createApi(routes: readonly Route[], options: ApiOptions, records
   const { readAddress, recordRequest, uploads } = records;
   const labels = new Map(routes.map((route) => [route, `${API}${route.path}`]));
   const { rateLimit } = options;
+  const cors = createCors(options.corsOrigins);
   const deadlines = createDeadlines();
   const authentication = createAuthentication({ keys: options.database.keys, rateLimit, deadlines, log: options.log });
   const find = createRouter(routes);
@@ -62,6 +65,12 @@ export function createApi(routes: readonly Route[], options: ApiOptions, records
   async function answer(incoming: IncomingRequest, path: string, progress: ApiProgress): Promise<Reply> {
     const { request, target, connection } = incoming;
     requireHost(incoming);
+    const preflight = cors.preflight(request);
+    if (preflight) {
+      // A browser asks without the key before a request that counts, so this one does not.
+      progress.admission = rateLimit.look(readAddress(incoming));
+      return new Reply(204, null, null, preflight);
+    }
     const caller = await authentication.authenticate(request, path, progress);
     const { route, segments } = requireRoute(find(request.method, path), incoming);
     if (route.deadlineSeconds > USUAL_DEADLINE_SECONDS) connection.allowSeconds(route.deadlineSeconds + SPARE_SECONDS);
@@ -127,6 +136,7 @@ export function createApi(routes: readonly Route[], options: ApiOptions, records
         uploads.record(incoming, { caller, facts, clientAddress: client(), status: reply.status, problem });
       authentication.noteUse(progress);
       const response = toResponse(reply, requestId, request, admission, () => connection.allowSeconds(1));
+      cors.mark(request, response);
       recordRequest(incoming, response.status, (route && labels.get(route)) ?? UNKNOWN_ROUTE);
       return response;
     },

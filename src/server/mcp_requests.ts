@@ -36,7 +36,7 @@ type McpRecords = { readAddress: ReadClientAddress; recordRequest: RecordRequest
 export function createMcpRequests({ publicUrl }: McpOptions, { readAddress, recordRequest, api }: McpRecords) {
   const { authentication } = api;
   const deadlines = createDeadlines();
-  const { origin: ownOrigin } = new URL(publicUrl);
+  const ownOrigin = toNamedOrigin(new URL(publicUrl).origin);
 
   /** The API of the caller's project; its routes check access, scope and input as for a request of its own. */
   function toProjectApi(caller: Caller, progress: CallerProgress): ProjectApi {
@@ -61,7 +61,7 @@ export function createMcpRequests({ publicUrl }: McpOptions, { readAddress, reco
         Allow: "POST",
       });
     const origin = request.headers.get("origin");
-    if (origin !== null && origin !== ownOrigin)
+    if (origin !== null && toNamedOrigin(origin) !== ownOrigin)
       return refusal(403, "UNAUTHORIZED", `Requests from pages of ${JSON.stringify(origin.slice(0, 200))} are refused`);
     const caller = await authentication.authenticate(request, "/projects", progress);
     requireScope(caller, { scopes: READ_SCOPES });
@@ -104,6 +104,10 @@ export function createMcpRequests({ publicUrl }: McpOptions, { readAddress, reco
     return response;
   };
 }
+
+/** The addresses of this machine are one origin: a server that listens there is called by any of them. */
+const toNamedOrigin = (origin: string): string =>
+  origin.replace(/^(http:\/\/)(?:127\.0\.0\.1|\[::1\])(?=:|$)/, "$1localhost");
 
 /** Returns an error in the shape of all errors, with a status of the protocol. */
 const refusal = (status: number, code: string, message: string, headers: Record<string, string> = {}): Reply =>

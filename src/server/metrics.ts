@@ -3,6 +3,7 @@
 import { existsSync, type StatsFs, statfsSync } from "node:fs";
 import {
   createCounter,
+  type ExpositionFormat,
   createHistogram,
   createLoopLag,
   createRequestMetrics,
@@ -190,9 +191,9 @@ export function createMetrics({ database, gauges, directories = {} }: MetricsOpt
 
     notesDropped: (count: number) => void (dropped.value += count),
 
-    /** Returns all metrics in the text format of Prometheus, without those of the database if it does not answer. */
-    async exposition(): Promise<string> {
-      return writeExposition([...own, ...databaseFamilies(await gauges())]);
+    /** Returns all metrics as of now, without those of the database if it does not answer. */
+    async exposition(format?: ExpositionFormat): Promise<string> {
+      return writeExposition([...own, ...databaseFamilies(await gauges())], format);
     },
 
     stop: lag.stop,

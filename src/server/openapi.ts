@@ -4,89 +4,19 @@ import { toJsonSchema, toJsonSchemaDefs } from "@valibot/to-json-schema";
 import { join } from "node:path";
 import * as v from "valibot";
 import { ROUTES } from "./app.ts";
+import { operationIdOf } from "./operation_ids.ts";
 import { STATUS } from "../http/problem.ts";
 import { TOOLS } from "../mcp/tools.ts";
-import { emptyBody, type Route } from "../request/route.ts";
-import { attachment, caseAttachment } from "../schema/attachments.ts";
-import { automationAction } from "../schema/automation_actions.ts";
-import { automation, conditions, trigger } from "../schema/automations.ts";
-import { automationRun } from "../schema/automation_runs.ts";
-import { bugReport, bugReportDetail } from "../schema/bug_reports.ts";
-import { culpritSearch } from "../schema/culprit_searches.ts";
-import { caseRef } from "../schema/case_ref.ts";
-import { comparison } from "../schema/comparisons.ts";
+import { type Route } from "../request/route.ts";
 import { csvTableOf, NEXT_CURSOR } from "../request/csv_reply.ts";
-import { environment, newVariable, variable } from "../schema/environments.ts";
-import { executionGate, forgivenFailure, uploadGate } from "../schema/gate.ts";
-import { execution } from "../schema/executions.ts";
-import { plannedTask } from "../schema/planned_tasks.ts";
-import { executionFailures, failedCaseRef } from "../schema/failures.ts";
-import { delivery } from "../schema/deliveries.ts";
-import { dispatch } from "../schema/integration_configs.ts";
-import { integration } from "../schema/integrations.ts";
-import { onboarding } from "../schema/onboarding.ts";
-import { pagination } from "../schema/page.ts";
-import { plan } from "../schema/plans.ts";
-import { project } from "../schema/projects.ts";
-import { nativeCase, nativeReport } from "../schema/reports.ts";
-import { testCase, testCaseDetail, testCaseResult } from "../schema/test_cases.ts";
-import { caseResult, testRun, uploadedRun } from "../schema/test_runs.ts";
-import { branchState } from "../schema/state.ts";
-import { projectTrends } from "../schema/trends.ts";
-import { loggedUpload } from "../schema/uploads.ts";
 import packageJson from "../../package.json" with { type: "json" };
+import { requestBody } from "./openapi_bodies.ts";
+import { streamEvent, webhooks, webhookSchemas } from "./openapi_events.ts";
+import { content, convert, definitions, hoist, type Json, requests, settings } from "./openapi_schemas.ts";
 
 export const OPENAPI_FILE = join(import.meta.dir, "openapi.json");
 /** The input schemas of the tools for assistants, as JSON Schema. */
 export const INPUT_SCHEMAS_FILE = join(import.meta.dir, "../mcp/input_schemas.json");
-
-type Json = Record<string, unknown>;
-
-/** Parts of requests that have a name of their own in the document. */
-const requests: Record<string, v.GenericSchema> = {
-  AutomationAction: automationAction,
-  AutomationConditions: conditions,
-  AutomationTrigger: trigger,
-  Dispatch: dispatch,
-  PlannedTask: plannedTask,
-  ReportedCase: nativeCase,
-};
-
-/** Answers that have a name of their own in the document. */
-const definitions: Record<string, v.GenericSchema> = {
-  Attachment: attachment,
-  CaseAttachment: caseAttachment,
-  Automation: automation,
-  AutomationRun: automationRun,
-  BugReport: bugReport,
-  BugReportDetail: bugReportDetail,
-  CaseRef: caseRef,
-  CulpritSearch: culpritSearch,
-  FailedCaseRef: failedCaseRef,
-  CaseResult: caseResult,
-  Comparison: comparison,
-  Delivery: delivery,
-  Environment: environment,
-  Execution: execution,
-  ExecutionGate: executionGate,
-  ForgivenFailure: forgivenFailure,
-  UploadGate: uploadGate,
-  ExecutionFailures: executionFailures,
-  Integration: integration,
-  Onboarding: onboarding,
-  Pagination: pagination,
-  Plan: plan,
-  Project: project,
-  TestCase: testCase,
-  TestCaseDetail: testCaseDetail,
-  TestCaseResult: testCaseResult,
-  TestRun: testRun,
-  Trends: projectTrends,
-  BranchState: branchState,
-  Upload: loggedUpload,
-  UploadedRun: uploadedRun,
-  Variable: variable,
-};
 
 /** Families of endpoints, in the order in which users get to know them. */
 const TAGS: Record<string, string> = {
@@ -161,49 +91,6 @@ const PATH_PARAMETERS: Record<string, string> = {
   automationId: "The automation",
 };
 
-const settings = {
-  target: "draft-2020-12",
-  errorMode: "ignore",
-  overrideRef: ({ referenceId }: { referenceId: string }) => `#/components/schemas/${referenceId}`,
-  overrideAction: ({ valibotAction, jsonSchema }: { valibotAction: { type: string }; jsonSchema: object }) => {
-    if (valibotAction.type !== "metadata") return undefined;
-    // Other metadata of a schema is only used internally and for parameters.
-    const { openapi: _, secret, ...rest } = jsonSchema as Json;
-    return secret === true ? { ...rest, writeOnly: true } : rest;
-  },
-  /** JSON Schema cannot express these; their error messages state the requirement. */
-  ignoreActions: ["transform", "check", "raw_check"],
-};
-
-/** Moves the description of a nullable value to the field. */
-function hoist(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(hoist);
-  if (typeof value !== "object" || value === null) return value;
-  const schema = Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, hoist(inner)])) as Json;
-  const [first, second, ...others] = (Array.isArray(schema["anyOf"]) ? schema["anyOf"] : []) as Json[];
-  if (!first || second?.["type"] !== "null" || others.length > 0) return schema;
-  const { description, examples, ...inner } = first;
-  return {
-    ...(description ? { description } : {}),
-    ...(examples ? { examples } : {}),
-    ...schema,
-    anyOf: [inner, second],
-  };
-}
-
-function convert(schema: v.GenericSchema, typeMode: "input" | "output"): Json {
-  const {
-    $schema: _,
-    $defs: __,
-    ...rest
-  } = toJsonSchema(schema, {
-    ...settings,
-    typeMode,
-    definitions: typeMode === "output" ? definitions : requests,
-  } as never) as Json;
-  return hoist(rest) as Json;
-}
-
 /** The header with which a client resumes a stream. */
 const LAST_EVENT_ID = {
   name: "Last-Event-ID",
@@ -212,8 +99,6 @@ const LAST_EVENT_ID = {
   description: "The id of the last received event; the stream continues after it",
   schema: { type: "string", examples: ["84213.1769860800"] },
 };
-
-const content = (schema: Json, type = "application/json") => ({ [type]: { schema } });
 
 /** The name and the occasion of the response for each error code. */
 const ERRORS: Record<keyof typeof STATUS, [name: string, when: string]> = {
@@ -269,12 +154,13 @@ function parameters(route: Route): Json[] {
     const optional = type === "optional";
     const inner = optional ? wrapped : (entry as v.GenericSchema);
     const description = v.getDescription(entry as v.GenericSchema) ?? v.getDescription(inner);
-    const standard = typeof fallback === "string" ? { default: JSON.parse(fallback) } : {};
-    const schema = { ...onTheWire(inner), ...standard, ...examplesOf(entry as v.GenericSchema, inner) };
+    const wire = onTheWire(inner);
+    const standard = typeof fallback === "string" ? { default: toTyped(fallback, wire) } : {};
+    const schema = { ...wire, ...standard, ...examplesOf(entry as v.GenericSchema, inner) };
     const example = route.example.query?.[name];
     return {
       ...{ name, in: "query", required: !optional, description, schema },
-      ...(example === undefined ? {} : { example }),
+      ...(example === undefined ? {} : { example: toTyped(example, wire) }),
     };
   });
   const idempotency = route.method === "POST" ? [{ $ref: "#/components/parameters/IdempotencyKey" }] : [];
@@ -282,111 +168,13 @@ function parameters(route: Route): Json[] {
   return [...path, ...query, ...idempotency, ...resumption];
 }
 
+/** The value that the text of a parameter stands for. */
+const toTyped = (text: string, { type }: Json): unknown =>
+  type === "integer" || type === "number" || type === "boolean" ? JSON.parse(text) : text;
+
 function examplesOf(...schemas: v.GenericSchema[]): Json {
   const examples = schemas.map((schema) => v.getExamples(schema)).find(({ length }) => length > 0);
   return examples ? { examples } : {};
-}
-
-function requestBody(route: Route): Json {
-  if (route.body === undefined || route.body === emptyBody) return {};
-  if (route.body === "text" && typeof route.example.body === "string") {
-    const text = { schema: { type: "string", format: "codeowners" }, example: route.example.body };
-    return { requestBody: { required: true, description: "The text of the file", content: { "text/plain": text } } };
-  }
-  if (route.body === "text")
-    return {
-      requestBody: {
-        required: true,
-        description:
-          "A JSON object that maps names to a value or to { value, secret }, or with text/plain the text of a .env file, " +
-          "whose values are all secret. {} removes all variables; an empty body is answered 400",
-        content: {
-          "application/json": {
-            schema: {
-              type: "object",
-              additionalProperties: {
-                anyOf: [{ type: "string" }, convert(newVariable, "input")],
-                description: "A value, which is then secret, or an object with value and secret",
-              },
-            },
-            example: { BASE_URL: { value: "https://staging.shop.example", secret: false }, API_TOKEN: "s3cret" },
-          },
-          "text/plain": {
-            schema: { type: "string", format: "dotenv" },
-            example: 'BASE_URL=https://staging.shop.example\nAPI_TOKEN="s3cret"\n',
-          },
-        },
-      },
-    };
-  if (route.body === "files")
-    return {
-      requestBody: {
-        required: true,
-        content: {
-          "multipart/form-data": {
-            schema: {
-              type: "object",
-              required: ["attachment"],
-              properties: {
-                attachment: {
-                  type: "array",
-                  items: { type: "string", format: "binary" },
-                  description: "The files; the file name of a part is the path under which the report names it",
-                },
-              },
-            },
-          },
-        },
-      },
-    };
-  if (route.body === "file")
-    return {
-      requestBody: {
-        required: true,
-        description: "The content of the file. Content-Encoding gzip and zstd are taken, and undone",
-        content: { "*/*": { schema: { type: "string", format: "binary" } } },
-      },
-    };
-  if (route.body !== "upload") {
-    // No body is an empty one.
-    const required = !v.safeParse(route.body, {}).success;
-    const schema = convert(route.body, "input");
-    const { body: example } = route.example;
-    const json = { schema, ...(example === undefined ? {} : { example }) };
-    return { requestBody: { required, content: { "application/json": json } } };
-  }
-  const form = {
-    type: "object",
-    description: "One or more files, merged into one run; every query parameter may be a form field instead",
-    additionalProperties: true,
-  };
-  const native = {
-    ...convert(nativeReport, "input"),
-    description: "A report in the JSON format of Assay",
-  };
-  return {
-    requestBody: {
-      required: true,
-      description:
-        "The report as the body, with any content type: the format is recognised from the content. Alternatively " +
-        "multipart/form-data with one or more files, which are merged into one run; every query parameter may be a form " +
-        "field instead. Parts named attachment are files that explain results. Content-Encoding gzip and zstd are accepted, and so are compressed files",
-      content: {
-        "application/json": {
-          schema: native,
-          example: { taskSlug: "unit", passed: 3, failed: 0, skipped: 1 },
-        },
-        "application/xml": {
-          schema: {
-            type: "string",
-            description: "A report in XML, such as JUnit, TRX, NUnit, xUnit, TestNG, CTest or Robot Framework",
-          },
-        },
-        "multipart/form-data": { schema: form },
-        "*/*": { schema: { type: "string", format: "binary", description: "Any of the formats" } },
-      },
-    },
-  };
 }
 
 const cursorHeader = {
@@ -395,9 +183,17 @@ const cursorHeader = {
     schema: { type: "string" },
   },
 };
-const TOLD_CSV =
-  "The elements of the page as comma-separated values (RFC 4180), with a line of field names. Objects and lists are written as " +
-  `JSON, and a text that a spreadsheet would run as a formula begins with an apostrophe. ${NEXT_CURSOR} is pagination.cursor`;
+/** Sentences about answers in other formats than the schema, which clients ask for with Accept. */
+const otherFormats = (route: Route): string[] => [
+  ...(csvTableOf(route)
+    ? [
+        "With Accept: text/csv the elements of the page are comma-separated values (RFC 4180), with a line of field names. " +
+          "Objects and lists are written as JSON, and a text that a spreadsheet would run as a formula begins with an " +
+          `apostrophe; ${NEXT_CURSOR} is pagination.cursor`,
+      ]
+    : []),
+  ...(route.text === undefined ? [] : [`With Accept: text/plain: ${route.text}`]),
+];
 
 const statusText = (route: Route, status: number) => {
   if (route.stream !== undefined) return status === 204 ? "The stream has ended" : route.stream;
@@ -411,15 +207,10 @@ function operation(route: Route): Json {
   const answer = route.answer && {
     content: {
       ...content(convert(route.answer, "output")),
-      ...(route.text === undefined ? {} : { "text/plain": { schema: { type: "string", description: route.text } } }),
-      ...(csvTableOf(route) ? { "text/csv": { schema: { type: "string", description: TOLD_CSV } } } : {}),
     },
   };
   const stream = route.stream !== undefined && {
-    content: content(
-      { type: "string", format: "event-stream", description: "Server-Sent Events" },
-      "text/event-stream",
-    ),
+    content: content({ $ref: "#/components/schemas/StreamEvent" }, "text/event-stream"),
   };
   const file =
     route.file === undefined
@@ -439,9 +230,11 @@ function operation(route: Route): Json {
     },
   });
   return {
-    operationId: `${route.method.toLowerCase()}${route.path.replace(/[^A-Za-z]+([A-Za-z])/g, (_, letter: string) => letter.toUpperCase())}`,
+    operationId: operationIdOf(route),
     summary: route.summary,
-    ...(route.description === undefined ? {} : { description: route.description }),
+    ...(route.description === undefined
+      ? {}
+      : { description: [route.description.replace(/\.$/, ""), ...otherFormats(route)].join(". ") }),
     tags: [tagOf(route.path)],
     security: [{ [`${route.access}Key`]: namedScopesOf(route) }],
     parameters: parameters(route),
@@ -479,10 +272,14 @@ export function createOpenapi(): Json {
         "Test execution and bug reporting. Bodies are JSON in camelCase, query parameters snake_case, ids UUIDs, times ISO 8601 in " +
         "UTC with milliseconds, durations integers of milliseconds. Unknown parameters and fields are refused. Every answer has the rate limit headers; a limit of 2147483647 means that there is no limit. " +
         "Assistants use the Model Context Protocol at POST /mcp, outside of /api/v1, with the same keys.",
+      contact: { name: "The administrator of this server" },
+      // The owner of Assay has not chosen a licence yet.
+      license: { name: "Not stated" },
     },
     servers: [{ url: "/api/v1" }],
     tags,
     paths,
+    webhooks: webhooks(),
     components: {
       securitySchemes: {
         projectKey: {
@@ -500,6 +297,8 @@ export function createOpenapi(): Json {
       schemas: {
         ...(hoist(toJsonSchemaDefs(definitions, { ...settings, typeMode: "output" } as never)) as Json),
         ...(hoist(toJsonSchemaDefs(requests, { ...settings, typeMode: "input" } as never)) as Json),
+        ...webhookSchemas(),
+        StreamEvent: streamEvent(),
         Error: {
           type: "object",
           required: ["error"],

@@ -8,7 +8,7 @@ import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "..
 import { baseRuns, rerunsOf } from "./baselines.ts";
 import { hasResult } from "./outcome.ts";
 import { caseOfResult, lettersOf } from "./packing.ts";
-import { isOnDefault, isTrustedBuild } from "./predicates.ts";
+import { isOnDefault, isTrustedBuild, skippedCases } from "./predicates.ts";
 import { indexedTask } from "./task_runs.ts";
 
 /** A task of a rerun. */
@@ -169,6 +169,7 @@ export async function selectAbsentCases(
     ), base as (
       select distinct r.number from ${lettersOf(sql, projectId, sql`select id from used`)} r
       where r.letter not in ('s', 'S') and not ${isStandIn(sql, projectId)}
+        and r.number not in (${skippedCases(sql, projectId)})
     ), own as (${casesIn(sql, projectId, sql`select ${runId ?? null}::uuid as id union all ${earlier}`, fresh)}
     ), compared as (
       select base.number, own.has_run, row_number() over (partition by own.has_run order by base.number) as place

@@ -60,3 +60,17 @@ export const selectNewTests = (sql: Sql, projectId: string, runId: string, limit
   left join case_health h on h.project_id = ${projectId} and h.test_case = result.number
   where result.letter in ('p', 'P') and coalesce(h.main_runs, 0) = 0
   order by result.number limit ${limit}`;
+
+/** Returns those of the test cases that the default branch has run, as far as its results are counted. */
+export const selectEstablishedTests = async (
+  sql: Sql,
+  projectId: string,
+  numbers: readonly number[],
+): Promise<Set<number>> =>
+  new Set(
+    (
+      await sql<{ number: number }[]>`
+        select test_case as number from case_health
+        where project_id = ${projectId} and test_case = any(${toNumberArray(numbers)}::int[]) and main_runs > 0`
+    ).map(({ number }) => number),
+  );

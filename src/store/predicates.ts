@@ -20,6 +20,10 @@ export const isLiveBug = (sql: Sql, b: Fragment): Fragment =>
 /** The quarantine `q`, an alias, has no end, or ends later. */
 export const isActiveQuarantine = (sql: Sql, q: Fragment): Fragment => sql`(${q}.until is null or ${q}.until > now())`;
 
+/** A statement: the test cases that jobs leave out, because of their quarantines. */
+export const skippedCases = (sql: Sql, projectId: string): Fragment => sql`
+  select q.test_case from quarantine q where q.project_id = ${projectId} and q.skip and ${isActiveQuarantine(sql, sql`q`)}`;
+
 /**
  * A condition: the execution or the run `e`, an alias or a table, counts. An untrusted one comes from a fork or is a probe: it is shown,
  * but no figure and no decision may depend on it. Every statement about several executions or runs uses this; results of test cases and

@@ -83,7 +83,7 @@ export const insertAutomaticQuarantine = (
   insert into quarantine (project_id, test_case, reason, until, automation)
   values (${projectId}, ${testCase}, ${reason}, now() + interval '1 day' * ${days}::int, ${automation})
   on conflict (project_id, test_case) do update set
-    reason = excluded.reason, until = excluded.until, automation = excluded.automation, created_at = now()`;
+    reason = excluded.reason, until = excluded.until, automation = excluded.automation, skip = false, created_at = now()`;
 
 export const deleteAutomaticQuarantine = (sql: Tx, projectId: string, testCase: number) => sql`
   delete from quarantine where project_id = ${projectId} and test_case = ${testCase} and automation is not null`;

@@ -6,7 +6,7 @@ import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "..
 import { isBroken, isFlaky, isRemoved } from "./health.ts";
 import { blockOfCase } from "./packing.ts";
 import { indexedTask } from "./task_runs.ts";
-import { isLiveBug, isOnDefault, isTrustedBuild } from "./predicates.ts";
+import { isLiveBug, isOnDefault, isTrustedBuild, skippedCases } from "./predicates.ts";
 
 /** A test is removed if this number of consecutive runs of its task on the default branch did not have it, ... */
 const MISSED_RUNS = 20;
@@ -46,7 +46,8 @@ export async function markRemoved(
 ): Promise<number[]> {
   const absent = sql`
     select h.test_case, h.last_run_id, h.main_runs from case_health h
-    where h.project_id = ${projectId} and h.last_run_id <> all(${toTextArray(runIds)}::uuid[])`;
+    where h.project_id = ${projectId} and h.last_run_id <> all(${toTextArray(runIds)}::uuid[])
+      and h.test_case not in (${skippedCases(sql, projectId)})`;
   const rows = await sql<{ test_case: number }[]>`
     with candidate as materialized (
       select h.*, c.task_slug

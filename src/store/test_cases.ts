@@ -29,6 +29,7 @@ type TestCaseQuery = {
   owner?: string | undefined;
   owned?: boolean | undefined;
   quarantined?: boolean | undefined;
+  skip?: boolean | undefined;
   sort?: TestCaseSort | undefined;
   /** The place of the page before: the last case's key (or "") and number. */
   after?: string[] | undefined;
@@ -53,7 +54,7 @@ const columns = (sql: Sql) => sql`
   (h.total_ms / nullif(h.timed, 0))::int as "averageMs", h.p95_ms as "p95Ms", ${ownersJson(sql, sql`c`)} as owners, c.owner is not null as "isOwnerSet",
   c.sample,
   q.reason as "quarantineReason", q.until as "quarantineUntil", q.created_at as "quarantineCreatedAt",
-  q.automation as "quarantineAutomation"`;
+  q.automation as "quarantineAutomation", q.skip as "quarantineSkip"`;
 
 type FlatRow = Omit<TestCaseRow, "quarantine" | "flaky" | "sample" | "owner" | "tags"> & {
   sample: boolean;
@@ -65,13 +66,16 @@ type FlatRow = Omit<TestCaseRow, "quarantine" | "flaky" | "sample" | "owner" | "
   quarantineUntil: string | null;
   quarantineCreatedAt: string | null;
   quarantineAutomation: string | null;
+  quarantineSkip: boolean | null;
 };
 
 /** The letters of `case_health.flaky_signs`. */
 const SIGNS: Record<string, FlakySign> = { r: "retry", c: "same_commit", u: "unexplained" };
 
 function toRow(flat: FlatRow): TestCaseRow {
-  const { quarantineReason, quarantineUntil, quarantineCreatedAt, quarantineAutomation, sample, ...flakyRow } = flat;
+  const { quarantineReason, quarantineUntil, quarantineCreatedAt, quarantineAutomation, quarantineSkip, ...others } =
+    flat;
+  const { sample, ...flakyRow } = others;
   const { isFlaky, flakySince, flakyAt, flakySigns, ...row } = flakyRow;
   return {
     ...row,
@@ -87,6 +91,7 @@ function toRow(flat: FlatRow): TestCaseRow {
         : {
             reason: quarantineReason,
             until: quarantineUntil,
+            skip: quarantineSkip!,
             createdAt: quarantineCreatedAt!,
             automation: quarantineAutomation,
           },
@@ -150,6 +155,7 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
         ${owned}
         ${query.owned === undefined ? sql`` : query.owned ? sql`and ${isOwned(sql, sql`c`)}` : sql`and not ${isOwned(sql, sql`c`)}`}
         ${query.quarantined === undefined ? sql`` : query.quarantined ? sql`and q.test_case is not null` : sql`and q.test_case is null`}
+        ${query.skip === undefined ? sql`` : sql`and ${query.skip ? sql`` : sql`not`} coalesce(q.skip, false)`}
         ${
           query.q === undefined
             ? sql``
@@ -248,13 +254,14 @@ export async function updateTestCases(
   else if (quarantine)
     note(
       await sql<{ number: number }[]>`
-        insert into quarantine as q (project_id, test_case, reason, until)
-        select ${projectId}, number, ${quarantine.reason}, ${quarantine.until ?? null}
+        insert into quarantine as q (project_id, test_case, reason, until, skip)
+        select ${projectId}, number, ${quarantine.reason}, ${quarantine.until ?? null}, ${quarantine.skip ?? false}
         from unnest(${numbers}::int[]) as number
         on conflict (project_id, test_case) do update set
-          reason = excluded.reason, until = excluded.until, automation = null,
+          reason = excluded.reason, until = excluded.until, automation = null, skip = excluded.skip,
           created_at = case when q.until <= now() then now() else q.created_at end
-        where (q.reason, q.until, q.automation) is distinct from (excluded.reason, excluded.until, null)
+        where (q.reason, q.until, q.automation, q.skip)
+          is distinct from (excluded.reason, excluded.until, null, excluded.skip)
         returning test_case as number`,
     );
   return { changed: changed.size };

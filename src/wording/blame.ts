@@ -15,7 +15,7 @@ export const BLAME_PHRASES = {
 } as const satisfies Record<Blame, string>;
 
 /** Returns "1 new, 2 known flaky"; "" if there is no blame. */
-export const blameCountWords = (counts: Partial<BlameCounts>): string =>
+export const blameCountWords = (counts: { [Name in keyof BlameCounts]?: number | undefined }): string =>
   Object.entries(BLAME_PHRASES)
     .flatMap(([blame, word]) => {
       const count = counts[BLAME_LISTS[blame as Blame]] ?? 0;

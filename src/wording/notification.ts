@@ -31,13 +31,8 @@ export type EventContext = {
 };
 
 type Counts = {
-  passed?: number;
-  failed?: number;
-  skipped?: number;
-  total?: number;
-  flaky?: number;
-  outage?: true;
-} & Partial<BlameCounts>;
+  [Name in "passed" | "failed" | "skipped" | "total" | "flaky" | keyof BlameCounts]?: number | undefined;
+} & { outage?: true };
 type Fact = Notification["facts"][number];
 
 const WORDS: Record<string, string> = { passed: "passed", failed: "failed", timed_out: "timed out" };

@@ -105,6 +105,29 @@ describe("files of one upload", () => {
     }
   });
 
+  test("are of the attempts that the upload says, and rows of one name in one of them stay rows", async () => {
+    const of = (query: string, ...files: string[]) =>
+      fresh().then((place) => place.uploadReport(form(...files), `complete=true&exit_code=0&${query}`));
+    const [all, again] = [junit([row("a"), row("b", NO)]), junit([row("b")])];
+    const green = { verdict: "passed", passed: 2, failed: 0, flaky: 1 };
+    expect(await of("attempts=1,2", all, again)).toMatchObject(green);
+    // A tool that names no times may list the later attempt first.
+    expect(await of("attempts=2,1", again, all)).toMatchObject(green);
+    expect(await of("attempts=1,1", all, junit([row("c")]))).toMatchObject({ verdict: "failed", failed: 1 });
+    expect(await of("attempts=1,2", all, junit([row("b", NO)]))).toMatchObject({ verdict: "failed", failed: 1 });
+    const rows = junit([row("b", NO), row("b", NO), row("b")]);
+    expect(await of("attempts=1,2", rows, junit([row("b"), row("b", NO)]))).toMatchObject({ verdict: "failed" });
+  });
+
+  test("that are more or fewer than the attempts are a 400 that says so", async () => {
+    const place = await fresh();
+    const { status, body } = await place.call("POST", "/test-runs?attempts=1,2,2", form(first, first));
+    const message = 'Cannot read "attempts": expected a number for each of 2 files, got 3';
+    expect([status, body.error.message]).toEqual([400, message]);
+    const odd = await place.call("POST", "/test-runs?attempts=1,zero", form(first, first));
+    expect(odd.body.error.message).toContain('expected "merged" or a number from 1 to 99 for each file');
+  });
+
   test("of Visual Studio are attempts as well", async () => {
     const result = (outcome: string, index: number) =>
       `<UnitTestResult testId="t${index}" testName="T${index}" outcome="${outcome}"/>`;

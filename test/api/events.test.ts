@@ -2,6 +2,8 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { type Asking, createAsking } from "../asking.ts";
+import * as v from "valibot";
+import { streamEvents } from "../../src/schema/event_bodies.ts";
 import { readPosition, writePosition } from "../../src/rules/stream_position.ts";
 import { connect, type Tx } from "../../src/database/connect.ts";
 import { insertEvents } from "../../src/store/events.ts";
@@ -53,7 +55,7 @@ const notesOf = (stream: EventStream) => stream.named("test_run.completed").map(
 const tell = ({ project }: Pick<Company, "project">, ...notes: string[]) =>
   database.begin((sql) => insertEvents(sql, project, notes.map(event)));
 
-describe("GET /projects/:projectId/events", () => {
+describe.concurrent("GET /projects/:projectId/events", () => {
   test("tells what happens in the project as it happens", async () => {
     const own = await fresh();
     const stream = await open(own);
@@ -92,6 +94,28 @@ describe("GET /projects/:projectId/events", () => {
     await stream.hears("execution.completed");
     expect(stream.named("log")).toEqual([]);
     expect(stream.isOver()).toBe(false);
+  });
+
+  test("the data of each event is as the OpenAPI document describes it", async () => {
+    const own = await fresh();
+    const run = await createRun(own, ["unit"]);
+    const [all, one] = [await open(own), await open(own, of(run))];
+    const [lease] = await run.take();
+    await run.print(lease!.id, 0, "hello\n");
+    await one.hears("log");
+    await all.hears("task", ({ status }) => status === "running");
+    await run.report(lease!.id, "pf");
+    await one.hears("end");
+    await all.hears("bug_report.opened");
+    const told = [...all.told, ...one.told];
+    const names = ["execution", "task", "log", "test_run.completed", "execution.failed", "bug_report.opened", "end"];
+    expect(names.filter((name) => !told.some(({ event }) => event === name))).toEqual([]);
+    const problems = told.flatMap(({ event, data }) =>
+      (v.safeParse(streamEvents[event]!, data).issues ?? []).map(
+        (issue) => `${event}: ${v.getDotPath(issue)}: ${issue.message}`,
+      ),
+    );
+    expect(problems).toEqual([]);
   });
 
   test("with execution_id tells one from its beginning to its end, and ends with it", async () => {
@@ -189,7 +213,7 @@ describe("GET /projects/:projectId/events", () => {
     expect(stream.named("log").map(({ data }) => data.text)).toEqual(["first ", "second"]);
   });
 
-  test("HEAD begins no stream", async () => {
+  test.serial("HEAD begins no stream", async () => {
     const server = await createServer(database, { eventStreams: { server: 1 } });
     const own = await fresh();
     const { status, headers } = await server.ask(`HEAD /projects/${own.project}/events`, { key: own.key });
@@ -201,7 +225,7 @@ describe("GET /projects/:projectId/events", () => {
     await hear(stream, 1);
   });
 
-  test("counts as one request, however long it lasts", async () => {
+  test.serial("counts as one request, however long it lasts", async () => {
     const server = await createServer(database, { rateLimitPerMinute: 5 });
     const own = await fresh();
     const stream = await open(own, {}, server.url);
@@ -212,7 +236,7 @@ describe("GET /projects/:projectId/events", () => {
     expect(headers.get("x-ratelimit-remaining")).toBe("3");
   });
 
-  test("there are so many per project and in all; more are a 429 until one ends", async () => {
+  test.serial("there are so many per project and in all; more are a 429 until one ends", async () => {
     const server = await createServer(database, { eventStreams: { server: 3, project: 2 } });
     const [own, second] = [await fresh(), await fresh()];
     const begin = async (project: Project) => {
@@ -231,24 +255,9 @@ describe("GET /projects/:projectId/events", () => {
     await streams[0]!.close();
     await until(async () => (await refused(second)).status === 200);
   });
-
-  test("goes on where connections to the database end", async () => {
-    const own = await fresh();
-    const stream = await open(own);
-    await tell(own, "before");
-    await hear(stream, 1);
-    const admin = connect(connection as never, 1);
-    await admin.pool`
-      select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and pid <> pg_backend_pid()`;
-    await admin.begin((sql) => insertEvents(sql, own.project, [event("after")]));
-    await admin.close();
-    await hear(stream, 2);
-    expect(notesOf(stream)).toEqual(["before", "after"]);
-  });
 });
 
-describe("who may see it", () => {
+describe.concurrent("who may see it", () => {
   test("another company's events are nowhere to be seen, and its executions are a 404", async () => {
     const [own, sibling] = [await fresh(), await fresh()];
     const run = await createRun(own);
@@ -290,7 +299,7 @@ describe("who may see it", () => {
   });
 });
 
-describe("Last-Event-ID", () => {
+describe.concurrent("Last-Event-ID", () => {
   test("goes on after the last event that came, on another server, too", async () => {
     const own = await fresh();
     const stream = await open(own);
@@ -402,7 +411,7 @@ describe("Last-Event-ID", () => {
   });
 });
 
-describe("somebody who watches", () => {
+describe.concurrent("somebody who watches", () => {
   const watched = async ({ project }: Project, id: string) => {
     const [row] = await database.pool<{ seconds: number | null }[]>`
       select extract(epoch from watched_until - now())::float8 as seconds from execution
@@ -443,4 +452,20 @@ describe("somebody who watches", () => {
     await hear(stream, 1);
     expect([await watched(own, run.id), await watched(own, id)]).toEqual([null, null]);
   });
+});
+
+// It ends the connections of the tests beside it as well.
+test("goes on where connections to the database end", async () => {
+  const own = await fresh();
+  const stream = await open(own);
+  await tell(own, "before");
+  await hear(stream, 1);
+  const admin = connect(connection as never, 1);
+  await admin.pool`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`;
+  await admin.begin((sql) => insertEvents(sql, own.project, [event("after")]));
+  await admin.close();
+  await hear(stream, 2);
+  expect(notesOf(stream)).toEqual(["before", "after"]);
 });

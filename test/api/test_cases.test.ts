@@ -490,3 +490,25 @@ describe("retention", () => {
     expect((await own.patch("", { retentionDays: null })).retentionDays).toBe(90);
   });
 });
+
+describe("POST /projects/:projectId/test-cases/new", () => {
+  const place = (name: string, file = "a.ts") => ({ suite: "s", name, file });
+  const fresh = async (taskSlug: string, ...testCases: object[]) =>
+    names((await own.post("/test-cases/new", { taskSlug, testCases })).testCases);
+
+  test("names the test cases that the default branch has never run, task by task", async () => {
+    await pass("a.ts", ["old", "skipped"], "task_slug=unit&branch=main");
+    await pass("a.ts", ["old", "of a branch"], "task_slug=unit&branch=topic");
+    const asked = ["old", "of a branch", "unknown"].map((name) => place(name));
+    expect(await fresh("unit", ...asked)).toEqual(["of a branch", "unknown"]);
+    expect(await fresh("other", ...asked)).toEqual(["old", "of a branch", "unknown"]);
+    expect(await fresh("unit", place("old", "moved.ts"))).toEqual(["old"]);
+  });
+
+  test("is refused without test cases, and with more than a hundred", async () => {
+    for (const testCases of [[], Array.from({ length: 101 }, (_, index) => place(`t${index}`))]) {
+      const { status, body } = await own.call("POST", "/test-cases/new", { taskSlug: "unit", testCases });
+      expect([status, body.error.message]).toEqual([400, expect.stringContaining("expected 1 to 100 test cases")]);
+    }
+  });
+});

@@ -107,7 +107,15 @@ test.each([
     const lines = await uploadAttachments(
       readServerAddress({ ASSAY_URL: address, ASSAY_PROJECT: project, ASSAY_KEY: key }),
       {
-        ...{ run, reports: [join(work, "report.json")], format: undefined, attach: [], scope: "failed", root: work },
+        ...{
+          run,
+          reports: [join(work, "report.json")],
+          format: undefined,
+          attach: [],
+          held: [],
+          scope: "failed",
+          root: work,
+        },
         ...{ patienceMs: 0, signal: undefined },
       },
     );

@@ -34,8 +34,14 @@ describe("what CI systems are told", () => {
       GITHUB_RUN_ID: "1",
       GITHUB_WORKSPACE: workspace,
       GITHUB_STEP_SUMMARY: join(workspace, "summary.md"),
+      GITHUB_OUTPUT: join(workspace, "outputs"),
     };
     const { code, output } = await upload(project, ["r.xml"], { folder, variables });
+    const outputs = readFileSync(variables.GITHUB_OUTPUT, "utf8").trimEnd().split("\n");
+    expect(outputs).toEqual([
+      ...["verdict=failed", expect.stringMatching(/^execution-id=[0-9a-f-]{36}$/)],
+      ...[expect.stringMatching(/^url=http.*\/executions\/[0-9a-f-]{36}$/), "new-failures=1", "flaky=0"],
+    ]);
     const lines = output.trimEnd().split("\n");
     expect([code, lines.length]).toEqual([0, 2]);
     expect(lines[0]).toStartWith("FAILED unit: 1 passed, 1 failed (1 new)");

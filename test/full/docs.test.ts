@@ -64,7 +64,7 @@ const NOT_RUN: Record<string, string> = {
   "docker build": "needs a container engine; test/lab/container.ts builds and starts the image without one",
   "docker cp": "needs a container engine; test/lab/container.ts runs the commands inside the image",
   "docker compose": "needs Docker; test/deploy/files.test.ts checks the files",
-  kubectl: "needs a cluster; test/deploy/files.test.ts checks the file",
+  kubectl: "needs a cluster; test/deploy/files.test.ts and test/full/deploy/helm.test.ts check the files",
   "claude mcp add": "needs Claude Code; test/mcp/clients.test.ts connects the official clients",
   "gemini mcp add": "needs Gemini CLI; test/mcp/clients.test.ts connects the official clients",
   "vendor/bin/phpunit": "needs PHPUnit; test/cli/upload_gate.test.ts runs commands with other exit codes",
@@ -154,7 +154,8 @@ describe.each(DOCUMENTS)("%s", (document) => {
   const shell = blocks.filter(({ language }) => ["sh", "bash", "console", "shell"].includes(language));
 
   test("has no block of a kind that is not tested", () => {
-    const known = ["sh", "nginx", "caddyfile", "yaml", "json", "ini", "sql", "groovy", "text", ""];
+    // test/full/client.test.ts runs those of JavaScript.
+    const known = ["sh", "js", "nginx", "caddyfile", "yaml", "json", "ini", "sql", "groovy", "text", ""];
     expect(blocks.filter(({ language }) => !known.includes(language))).toEqual([]);
   });
 

@@ -41,9 +41,8 @@ beforeAll(async () => {
     for (const name of readdirSync(source))
       if (!/^bunx?$/.test(name) && !existsSync(join(bin, name))) symlinkSync(join(source, name), join(bin, name));
   tarballs = await packNpmPackages(join(place, "packed"));
-  expect(await run(["npm", "install", "--no-audit", "--no-fund", ...Object.values(tarballs)])).toMatchObject({
-    code: 0,
-  });
+  const programs = [tarballs["assay-server"]!, tarballs["assay-cli"]!];
+  expect(await run(["npm", "install", "--no-audit", "--no-fund", ...programs])).toMatchObject({ code: 0 });
 });
 
 afterAll(async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import {
+  chooseExposition,
   createCounter,
   createHistogram,
   createLoopLag,
@@ -43,6 +44,43 @@ d{k="v"} 1.5
 `,
   );
   expect(() => createCounter({ name: "1a", help: "" })).toThrow("not a valid name");
+});
+
+test("OpenMetrics names the family of a counter without its end, escapes quotes in help, and says where it ends", () => {
+  const counter = createCounter({ name: "a_total", help: `"A"` });
+  counter.at({ x: "y" }).value++;
+  const histogram = createHistogram({ name: "b_seconds", help: "B" }, [0.5]);
+  histogram.at({})(1);
+  expect(writeExposition([counter.family, histogram.family], "openMetrics")).toBe(
+    `# HELP a \\"A\\"
+# TYPE a counter
+a_total{x="y"} 1
+# HELP b_seconds B
+# TYPE b_seconds histogram
+b_seconds_bucket{le="0.5"} 0
+b_seconds_bucket{le="+Inf"} 1
+b_seconds_sum 1
+b_seconds_count 1
+# EOF
+`,
+  );
+});
+
+test.each([
+  [null, "prometheus"],
+  ["*/*", "prometheus"],
+  ["application/openmetrics-text", "openMetrics"],
+  // What Prometheus sends.
+  [
+    "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+    "openMetrics",
+  ],
+  ["text/plain;version=0.0.4;q=0.6, application/openmetrics-text;version=1.0.0;q=0.5", "prometheus"],
+  ["application/openmetrics-text; version=0.0.1", "prometheus"],
+  ["application/openmetrics-text;q=0", "prometheus"],
+  ["application/openmetrics-text;q=x", "prometheus"],
+] as const)("Accept: %s gets the format of %s", (accept, format) => {
+  expect(chooseExposition(accept)).toBe(format);
 });
 
 test("requests are counted by route, method and status, and methods that clients make up are one", () => {

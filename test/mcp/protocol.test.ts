@@ -219,6 +219,17 @@ describe("the endpoint", () => {
     expect([status, body.error.code]).toEqual([403, "UNAUTHORIZED"]);
     expect((await post(ping(), key, { origin: "null" })).status).toBe(403);
     expect((await post(ping(), key, { origin: url })).status).toBe(200);
+    // The addresses of this machine, with the port of the server.
+    const { port } = new URL(url);
+    for (const [host, expected] of [
+      [`localhost:${port}`, 200],
+      [`127.0.0.1:${port}`, 200],
+      [`[::1]:${port}`, 200],
+      ["localhost:1", 403],
+      [`localhost.evil.example:${port}`, 403],
+      [`127.0.0.1.evil.example:${port}`, 403],
+    ] as const)
+      expect([host, (await post(ping(), key, { origin: `http://${host}` })).status]).toEqual([host, expected]);
   });
 
   test("answers with the headers of the API", async () => {

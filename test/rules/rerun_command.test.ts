@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { PlacedCase } from "../../src/rules/identity.ts";
 import { PRESETS } from "../../src/rules/rerun_cases.ts";
 import { mistakeInRerun } from "../../src/rules/rerun_command.ts";
+import { findPreset } from "../../src/rules/rerun_insertion.ts";
 import { at, cases, commandOf, reasonOf, toCommand } from "./rerunning.ts";
 
 describe("the command of each preset", () => {
@@ -12,6 +13,24 @@ describe("the command of each preset", () => {
     ["jest", "npx jest --json", one, `npx jest -t ${title} --runTestsByPath ${file} --json`],
     ["vitest", "vitest run --coverage", one, `vitest run -t ${title} ${file} --coverage`],
     ["bun", "bun test --bail", one, `bun test -t ${title} './src/it'\\''s.test.ts' --bail`],
+    [
+      "mocha",
+      "npx mocha --reporter json",
+      at("cart > sum", "adds (1)", "test/cart.js"),
+      String.raw`npx mocha --grep '^\s*(?:cart[\s>]+sum[\s>]+adds\s+\(1\))\s*$' --reporter json`,
+    ],
+    [
+      "node",
+      "node --import tsx --test 'test/**/*.test.ts'",
+      at("cart", "adds (1)"),
+      String.raw`node --test-name-pattern='(?:^|\s)(?:cart|adds\s+\(1\))\s*$' --import tsx --test 'test/**/*.test.ts'`,
+    ],
+    [
+      "phpunit",
+      "php vendor/bin/phpunit --log-junit report.xml",
+      at("Acme\\Tests\\CartTest", "testSums with data set #1"),
+      String.raw`php vendor/bin/phpunit --filter '(?:CartTest::testSums)(?:\s|$)' --log-junit report.xml`,
+    ],
     [
       "playwright",
       "npx playwright test --workers=2",
@@ -116,7 +135,7 @@ describe("the command of each preset", () => {
     );
     // A module that cannot be collected.
     expect(reasonOf({ ...gone, only: [at("", "tests.test_b")] })).toBe(
-      `"tests.test_b" has failed, which is no test that can be selected`,
+      `"tests.test_b" is no test that can be selected`,
     );
   });
 
@@ -217,6 +236,21 @@ describe("the command of a task", () => {
     const one = rerun === "maven" ? java : (named[rerun as "go"] ?? only[0]!);
     expect(reasonOf({ rerun, command, only: [one] })).toContain(reason);
   });
+});
+
+test.each([
+  ["npx jest --ci", "jest"],
+  ["TZ=UTC python3 -m pytest -q", "pytest"],
+  ["go test -json ./... > r.json", "go"],
+  ["npm test", "vitest"],
+  ["yarn e2e", "playwright"],
+  ["npm run other", undefined],
+  ["npx jest && npx playwright test", undefined],
+  ["node server.js", undefined],
+  ["make test", undefined],
+])("%j runs %p", (command, preset) => {
+  const scripts = { test: "vitest run", e2e: "playwright test", other: "make test" };
+  expect(findPreset(command, scripts)).toBe(preset as never);
 });
 
 describe("mistakeInRerun", () => {

@@ -41,7 +41,18 @@ export const BAD: Notification = {
   pullRequest: "12",
   topic: `${PROJECT} main`,
   state: "failure",
-  data: { project: { id: PROJECT, name: "Web" }, execution: { status: "failed" } },
+  data: {
+    project: { id: PROJECT, name: "Web", url: `https://assay.test/projects/${PROJECT}` },
+    execution: {
+      ...{ id: PROJECT, key: "4711", status: "failed", branch: "main", commit: "a".repeat(40), pullRequest: "12" },
+      ...{ baseBranch: null, queueRef: null, buildUrl: null, environment: null },
+      ...{
+        commitAuthor: null,
+        commitSubject: null,
+        url: `https://assay.test/projects/${PROJECT}/executions/${PROJECT}`,
+      },
+    },
+  },
 };
 
 /** The line of a known bug. */

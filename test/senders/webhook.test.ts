@@ -75,16 +75,20 @@ test("a body stays below 20 kB, whatever there is to tell, and says what was lef
 });
 
 test("a body of 19,999 bytes is sent whole, one of 20,000 is shortened, and both verify", async () => {
-  const empty = JSON.stringify({ type: BAD.type, timestamp: BAD.occurredAt, data: { log: "" } });
+  const dataOf = (reason: string) => ({ ...BAD.data, execution: { ...(BAD.data["execution"] as object), reason } });
+  const empty = JSON.stringify({ type: BAD.type, timestamp: BAD.occurredAt, data: dataOf("") });
   const seen: unknown[] = [];
   for (const bytes of [19_999, 20_000, 30_000]) {
-    const data = { log: "x".repeat(bytes - empty.length) };
+    const data = dataOf("x".repeat(bytes - empty.length));
     const receiver = createReceiver();
     const job = { id: DELIVERY_ID, action: "notify" as const, options: {}, notice: { ...BAD, data }, now: new Date() };
     await webhook.send(outboundToReceivers(), { url: receiver.url, secret }, job);
     const [{ text, headers }] = receiver.requests as [Recorded];
-    const verified = new Webhook(secret).verify(text, headers) as { data: { log: string; truncated?: boolean } };
-    seen.push([Buffer.byteLength(text) < 20_000, verified.data.log === data.log, verified.data.truncated ?? false]);
+    const verified = new Webhook(secret).verify(text, headers) as {
+      data: { execution: { reason: string }; truncated?: boolean };
+    };
+    const isWhole = verified.data.execution.reason === data.execution.reason;
+    seen.push([Buffer.byteLength(text) < 20_000, isWhole, verified.data.truncated ?? false]);
   }
   expect(seen).toEqual([
     [true, true, false],

@@ -1,9 +1,11 @@
 import { expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import Ajv2020 from "ajv/dist/2020.js";
 import * as v from "valibot";
 import { ROUTES } from "../../src/server/app.ts";
 import { createInputSchemas, createOpenapi, INPUT_SCHEMAS_FILE, OPENAPI_FILE } from "../../src/server/openapi.ts";
 import { check, parseQuery } from "../../src/http/input.ts";
+import { EVENT_TYPES } from "../../src/schema/events.ts";
 
 const stored = await Bun.file(OPENAPI_FILE).json();
 const toPath = (pattern: string) => pattern.replace(/:(\w+)/g, "{$1}");
@@ -38,7 +40,7 @@ const resolve = (schema: Json): Json =>
     : schema["$ref"]
         .slice(2)
         .split("/")
-        .reduce((part: Json, name: string) => part[name], stored);
+        .reduce((part: Json, name: string) => part[name.replaceAll("~1", "/").replaceAll("~0", "~")], stored);
 
 /** The fields in a schema that nobody describes; what a reference leads to is looked at by itself. */
 function silentFields(schema: Json, place: string): string[] {
@@ -144,3 +146,54 @@ async function catchMessage(work: () => unknown): Promise<string> {
   }
   return "";
 }
+
+/** Schemas by the place that they are found at, with the values that they give as examples. */
+function* exampleSchemas(part: unknown, pointer = ""): Generator<{ pointer: string; values: unknown[] }> {
+  if (typeof part !== "object" || part === null) return;
+  const { schema, example, examples, default: standard, ...others } = part as Json;
+  const isSchema = /^\/(?!.*\/(?:properties|parameters|paths|content|headers|schemas)$)/.test(pointer);
+  if (isSchema && schema !== undefined && example !== undefined)
+    yield { pointer: `${pointer}/schema`, values: [example] };
+  const own = [...(Array.isArray(examples) ? examples : []), ...(standard === undefined ? [] : [standard])];
+  if (isSchema && own.length > 0) yield { pointer, values: own };
+  for (const [name, inner] of Object.entries({
+    ...others,
+    schema,
+    ...(isSchema ? {} : { example, examples, default: standard }),
+  }))
+    yield* exampleSchemas(inner, `${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+}
+
+test("every example and default of the document is a value of its schema", () => {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  ajv.addSchema(stored, "document");
+  const wrong: unknown[] = [];
+  let count = 0;
+  for (const { pointer, values } of exampleSchemas(stored)) {
+    const schema = resolve({ $ref: `#${pointer}` });
+    const isWhole = !JSON.stringify(schema).includes("$ref");
+    const validate = ajv.compile(isWhole ? schema : { $ref: `document#${encodeURI(pointer)}` });
+    for (const value of values) {
+      count++;
+      if (!validate(value)) wrong.push([pointer, value, ajv.errorsText(validate.errors)]);
+    }
+  }
+  expect(wrong).toEqual([]);
+  expect(count).toBeGreaterThan(1_000);
+});
+
+test("operations have short names of their own, and every event has a webhook", () => {
+  const ids = operations.map(({ operation }) => operation["operationId"]);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.filter((id) => !/^[a-z]+[A-Za-z]{0,30}$/.test(id))).toEqual([]);
+  for (const id of [
+    "listTestRuns",
+    "uploadReport",
+    "getExecution",
+    "cancelExecution",
+    "listTestCaseResults",
+    "deleteEnvironmentVariable",
+  ])
+    expect(ids).toContain(id);
+  expect(Object.keys(stored.webhooks)).toEqual([...EVENT_TYPES, "schedule", "test"]);
+});

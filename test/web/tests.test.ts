@@ -165,6 +165,11 @@ describe("one test", () => {
     const { status, location } = await fill("member", `${path}/quarantine`, { reason: "known <i>", until: "" });
     expect([status, location]).toEqual([303, path]);
     expect((await look("viewer", path)).words).toContain("Quarantined just now, with no end date");
+    const soon = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 10);
+    await fill("member", `${path}/quarantine`, { reason: "known", until: soon, skip: "true" });
+    expect((await look("viewer", path)).words).toContain("from now: jobs leave it out. known");
+    expect((await look("viewer", `${base}?quarantined=true`)).words).toContain("skipped, last run");
+    expect((await fill("member", `${path}/quarantine`, { reason: "known", until: "", skip: "true" })).status).toBe(400);
     await fill("owner", `${path}/owner`, { owner: "@acme/cart" });
     expect((await look("viewer", path)).words).toContain("owner @acme/cart");
     await fill("member", `${path}/release`);

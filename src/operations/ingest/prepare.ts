@@ -9,9 +9,8 @@ import { identify, type IdentifiedCases } from "../../rules/identity.ts";
 import { exitMessage } from "../../wording/reasons.ts";
 import { resolveBranch } from "../../rules/branch.ts";
 import { nameVariant, readVariant } from "../../rules/variants.ts";
-import { type FoldedCases, foldEqualNames } from "../../rules/equal_names.ts";
+import { foldCases, type FoldedCases } from "../../rules/equal_names.ts";
 import { overheadsOf } from "../../rules/plan.ts";
-import { markThroughChild } from "../../rules/through_child.ts";
 import { type Result, THROUGH_CHILD, toLetter } from "../../rules/merge.ts";
 import type { MachineNames } from "../../rules/ran_on.ts";
 import { WHOLE } from "../../rules/run_outcome.ts";
@@ -90,16 +89,6 @@ function taskOf({ suite }: Report, { task_slug, tag = [] }: UploadParameters): s
   return name;
 }
 
-/** Merges cases with equal names, and marks parents that failed only because of a child. */
-function foldCases(
-  cases: readonly ReportedCase[],
-  { equal }: IdentifiedCases,
-  { exit_code: exitCode, attempts }: UploadParameters,
-): FoldedCases {
-  const folded = foldEqualNames(cases, equal, { exitCode, areAttempts: attempts === "merged" });
-  return { ...folded, cases: markThroughChild(folded.cases) };
-}
-
 /** Prepares a report. `failure` is the failure of a runner that has no report. Refuses tags that are too long. */
 export function prepareReport(
   projectId: string,
@@ -110,7 +99,8 @@ export function prepareReport(
 ): PreparedReport {
   const taskSlug = taskOf(given, parameters);
   const identified = identify(projectId, taskSlug, given.cases);
-  const { cases: tests, rows } = foldCases(given.cases, identified, parameters);
+  const folding = { exitCode: parameters.exit_code, areAttempts: parameters.attempts === "merged" };
+  const { cases: tests, rows } = foldCases(given.cases, identified.equal, folding);
   const report = { ...given, cases: tests, durationMs: durationOf(given) };
   const exitCode = parameters.exit_code ?? 0;
   const failed = report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length;

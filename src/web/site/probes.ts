@@ -1,6 +1,6 @@
 /** Endpoints for machines besides the API: liveness, readiness, metrics and the OpenAPI document. */
 
-import { EXPOSITION_TYPE } from "../../http/metrics.ts";
+import { chooseExposition, EXPOSITION_TYPES, type ExpositionFormat } from "../../http/metrics.ts";
 import { FixedReply, json, Reply } from "../../request/reply.ts";
 import openapi from "../../server/openapi.json" with { type: "text" };
 import packageJson from "../../../package.json" with { type: "json" };
@@ -12,8 +12,8 @@ export type ProbesOptions = {
   api: string;
   /** Whether the server is ready for requests. */
   isReady: () => Promise<boolean>;
-  /** Returns the metrics in the text format of Prometheus. */
-  exposition: () => Promise<string>;
+  /** Returns the metrics as of now. */
+  exposition: (format: ExpositionFormat) => Promise<string>;
   /** The token that metrics require; undefined: the metrics are public. */
   metricsToken: string | undefined;
 };
@@ -32,26 +32,34 @@ export function createHealthProbes({ publicUrl, api, isReady, exposition, metric
       "application/json",
     );
   let document: FixedReply | undefined;
-  const writeMetrics = async () => new FixedReply(await exposition(), EXPOSITION_TYPE, { "Cache-Control": "no-store" });
-  let metrics: { reply: Promise<FixedReply>; until: number } | undefined;
-  const readMetrics = () => {
+  const writeMetrics = async (format: ExpositionFormat) =>
+    new FixedReply(await exposition(format), EXPOSITION_TYPES[format], { "Cache-Control": "no-store" });
+  const metrics: { [Format in ExpositionFormat]?: { reply: Promise<FixedReply>; until: number } } = {};
+  const readMetrics = (format: ExpositionFormat) => {
     const now = performance.now();
-    if (!metrics || metrics.until <= now) metrics = { reply: writeMetrics(), until: now + METRICS_MS };
-    return metrics.reply;
+    const known = metrics[format];
+    if (known && known.until > now) return known.reply;
+    const reply = writeMetrics(format);
+    metrics[format] = { reply, until: now + METRICS_MS };
+    return reply;
   };
 
   /** Returns undefined if the path is not a probe. */
   return function find(request: Request, path: string): Probe | undefined {
     if (request.method !== "GET" && request.method !== "HEAD") return undefined;
-    const answer = answerOf(path, request.headers.get("authorization"));
+    const answer = answerOf(path, request.headers);
     return answer && { route: path, isLimited: path === "/openapi.json", answer };
   };
 
-  function answerOf(path: string, authorization: string | null): Probe["answer"] | undefined {
+  function answerOf(path: string, headers: Headers): Probe["answer"] | undefined {
     if (path === "/healthz") return () => json(200, { status: "ok", version: packageJson.version });
     if (path === "/readyz")
       return async () => ((await isReady()) ? json(200, { status: "ready" }) : json(503, { status: "not ready" }));
-    if (path === "/metrics") return () => (mayReadMetrics(authorization) ? readMetrics() : metricsUnauthorized());
+    if (path === "/metrics")
+      return () =>
+        mayReadMetrics(headers.get("authorization"))
+          ? readMetrics(chooseExposition(headers.get("accept")))
+          : metricsUnauthorized();
     if (path === "/openapi.json") return () => (document ??= writeDocument());
     return undefined;
   }

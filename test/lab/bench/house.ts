@@ -132,6 +132,7 @@ function serveHouse(): string {
     database,
     metrics: createMetrics({ database, gauges: async () => undefined }),
     metricsToken: undefined,
+    corsOrigins: [],
     uploadThread: { handle: none, expire: none, endStuck: none, prepare: none },
     publicUrl: server.url,
     cursorSecret: new Uint8Array(32),

@@ -33,7 +33,9 @@ async function ask(method: string, path: string, bearer: string, body?: unknown,
 }
 
 const counts = async () => {
-  const [row] = await database.pool<{ pending: number; failed: number; replaced: number; issues: number; bytes: number }[]>`
+  const [row] = await database.pool<
+    { pending: number; failed: number; replaced: number; issues: number; bytes: number }[]
+  >`
     select count(*) filter (where status = 'pending')::int as pending,
       count(*) filter (where status = 'failed')::int as failed,
       count(*) filter (where status = 'failed' and not given_up)::int as replaced,

@@ -4,7 +4,7 @@
  * `bun test/lab/faults/forty_runners.ts [runners] [seconds of a task] [seconds away]`: 40, 120 and 300 take 15 minutes.
  */
 
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createPlace, removePlace } from "../../places.ts";
 import { type RunnerProcess, startFront, startRunner } from "./runners.ts";
@@ -28,17 +28,16 @@ const command = `
   printf '<testsuite name="%s"><testcase name="a"/></testsuite>' "$ASSAY_TASK" > "$ASSAY_TASK.xml"
   echo "end $ASSAY_TASK" >> ${ledger}`;
 const slugs = Array.from({ length: TASKS }, (_, at) => `task-${at}`);
-const writeConfig = async (name: string, more: object) => {
+/** Each runner has a folder of its own, as each has a machine of its own: those of one folder work one after the other. */
+function start(name: string, more: object = {}): RunnerProcess {
   const tasks = Object.fromEntries(slugs.map((slug) => [slug, { command, report: `${slug}.xml`, ...more }]));
-  await Bun.write(join(place, name), JSON.stringify({ tasks }));
-  return join(place, name);
-};
-const sound = await writeConfig("assay.yaml", {});
-const broken = await writeConfig("broken.yaml", { before: "exit 1" });
-const start = (name: string, config = sound): RunnerProcess =>
-  startRunner(world, { url: front.url, config, args: ["--name", name] });
+  const config = join(place, name, "assay.yaml");
+  mkdirSync(join(place, name), { recursive: true });
+  writeFileSync(config, JSON.stringify({ tasks }));
+  return startRunner(world, { url: front.url, config, args: ["--name", name] });
+}
 const runners = Array.from({ length: RUNNERS }, (_, at) => start(`runner-${at}`));
-const brokenRunner = start("broken", broken);
+const brokenRunner = start("broken", { before: "exit 1" });
 
 const { pool } = world.database;
 const postmaster = () =>

@@ -212,7 +212,7 @@ testLinearity("reports", {
     xmlKind: (text) => ["report", "project", "coverage"].map((root) => xmlKind(root, text)),
   },
   "report.ts": { emptyReport: null, erroredCase: null, nestedTooDeeply: null },
-  "rounds.ts": { casesInRounds: null },
+  "rounds.ts": { casesInRounds: null, casesOfRounds: null },
   "robot.ts": { isRobot: (text) => isRobot(text.slice(0, 5_000)), isSuite, readRobot: null },
   "rspec.ts": { readRspec: null },
   "sonar.ts": { readSonar: null },

@@ -223,7 +223,7 @@ testLinearity("rules", {
   "recency.ts": { isRecent: null },
   "odds.ts": { weigh: null },
   "absent_tests.ts": { hasStoppedEarly: null, isAbove: null, mayBeShort: null, toAbsence: null },
-  "equal_names.ts": { foldEqualNames: null },
+  "equal_names.ts": { foldCases: null },
   "outside_of_tests.ts": {
     isOutsideOfTests: (text) => isOutsideOfTests({ suite: "", name: `(${text} failed)`, file: null }),
     isRepeated: (text) =>

@@ -10,7 +10,7 @@ import { AgoCell, MarkCell, CardTable } from "../../components/list.tsx";
 import { Tag, testStatusOf, wordOf } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { testPath } from "../../site/paths.ts";
-import { testsPath } from "./changes.tsx";
+import { quarantineTag, testsPath } from "./changes.tsx";
 
 export const isTicked = (index: number) => `case${index}`;
 
@@ -27,7 +27,7 @@ function catalogueRow(projectId: string, test: TestCaseRow, index: number, mayCh
         <a id={`t${index}`} href={testPath(projectId, test.id)}>
           <Breakable text={shownCaseTitle(test)} />
         </a>
-        {test.quarantine ? [" ", <Tag>quarantined</Tag>] : null}
+        {test.quarantine ? [" ", quarantineTag(test, now)] : null}
         {test.sample ? [" ", <Tag>sample</Tag>] : null}
         <span class="small soft">{[test.file, test.taskSlug].filter(Boolean).join(" · ")}</span>
       </td>
@@ -107,7 +107,7 @@ export const brokenTable = (
               <a href={testPath(projectId, test.id)}>
                 <Breakable text={shownCaseTitle(test)} />
               </a>
-              {test.quarantine ? [" ", <Tag>quarantined</Tag>] : null}
+              {test.quarantine ? [" ", quarantineTag(test, now)] : null}
             </td>
             <td class="wide long">{test.owners.join(", ") || <span class="soft">no owner</span>}</td>
             <td class="number soft">

@@ -6,10 +6,11 @@ import type { Html, Path } from "../../../http/html.ts";
 import { changeTestCases } from "../../../operations/projects/catalogue.ts";
 import { mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuse, refuseAbsent } from "../../../schema/refusal.ts";
-import type { TestCasePatch } from "../../../schema/test_cases.ts";
+import { MAX_SKIPPED_DAYS, type TestCasePatch } from "../../../schema/test_cases.ts";
 import { type TestCaseRow, selectTestCase } from "../../../store/test_cases.ts";
-import { ActionForm, Form, Field } from "../../components/form.tsx";
+import { ActionForm, Checkbox, Form, Field } from "../../components/form.tsx";
 import { Ago, toExact, toSpan } from "../../components/text.tsx";
+import { Tag } from "../../components/status.tsx";
 import { SeeOther, form } from "../../site/page.ts";
 import { testPath } from "../../site/paths.ts";
 import { write } from "../../site/action.ts";
@@ -28,14 +29,14 @@ export const day = v.pipe(
 
 const toEnd = (day: string | undefined): string | null => (day === undefined ? null : `${day}T23:59:59.999Z`);
 
-export function toQuarantine(reason: string | undefined, until: string | undefined): TestCasePatch {
+export function toQuarantine(reason: string | undefined, until: string | undefined, skip = false): TestCasePatch {
   if (reason === undefined) refuse("A quarantine needs a reason");
-  return { quarantine: { reason: reason!, until: toEnd(until) } };
+  return { quarantine: { reason: reason!, until: toEnd(until), skip } };
 }
 
 export function quarantineNotice({ quarantine }: TestCaseRow, now: Date): Html | null {
   if (!quarantine) return null;
-  const { until, createdAt, reason, automation } = quarantine;
+  const { until, createdAt, reason, automation, skip } = quarantine;
   const end =
     until === null
       ? "with no end date"
@@ -43,9 +44,17 @@ export function quarantineNotice({ quarantine }: TestCaseRow, now: Date): Html |
   return (
     <div class="message after">
       <b>{automation === null ? "Quarantined" : `Quarantined automatically by ${automation}`}</b>{" "}
-      <Ago at={createdAt} now={now} />, {end}: its failures do not fail builds. {reason}
+      <Ago at={createdAt} now={now} />, {end}: {skip ? "jobs leave it out" : "its failures do not fail builds"}.{" "}
+      {reason}
     </div>
   );
+}
+
+/** Says in a list that a test is quarantined, and since when it has not run if jobs leave it out. */
+export function quarantineTag({ quarantine, lastRunAt }: TestCaseRow, now: Date): Html | null {
+  if (!quarantine) return null;
+  if (!quarantine.skip) return <Tag>quarantined</Tag>;
+  return <Tag>skipped, {lastRunAt === null ? "never run" : ["last run ", <Ago at={lastRunAt} now={now} />]}</Tag>;
 }
 
 type CareContext = { csrf: string; now: Date; verifyForm: Html };
@@ -67,6 +76,11 @@ export function careForms(base: Path, test: TestCaseRow, { csrf, now, verifyForm
             from={now.toISOString().slice(0, 10)}
             value={quarantine?.until?.slice(0, 10)}
           />
+          <Checkbox
+            label={`Do not run it until then, at most ${MAX_SKIPPED_DAYS} days: jobs leave it out (--skip-quarantined)`}
+            name="skip"
+            checked={quarantine?.skip === true}
+          />
         </Form>
       </details>
       {quarantine ? <ActionForm action={`${base}/release`} csrf={csrf} label="End quarantine" /> : null}
@@ -86,10 +100,20 @@ export const onePath = "/projects/:projectId/tests/:testId";
 /** The page that the form is on, and that it leads back to; absent: that of the test. */
 const from = v.optional(v.literal("overview"));
 
+const quarantineFields = v.strictObject({
+  reason: mayBeEmpty(text(1_000)),
+  until: mayBeEmpty(day),
+  skip: v.optional(v.literal("true")),
+  from,
+});
+
 export const quarantineForm = form(
   `${onePath}/quarantine`,
-  { access: "member", fields: v.strictObject({ reason: mayBeEmpty(text(1_000)), until: mayBeEmpty(day), from }) },
-  (context) => changeOne(context, toQuarantine(context.fields.reason, context.fields.until)),
+  { access: "member", fields: quarantineFields },
+  (context) => {
+    const { reason, until, skip } = context.fields;
+    return changeOne(context, toQuarantine(reason, until, skip === "true"));
+  },
 );
 
 export const releaseForm = form(

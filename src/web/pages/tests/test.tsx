@@ -40,6 +40,7 @@ import {
   careForms,
   onePath,
   quarantineNotice,
+  quarantineTag,
   testsPath,
   ownerForm,
   quarantineForm,
@@ -248,7 +249,7 @@ function testView({ project, query, role, csrf, now }: Context, data: TestData):
   const body = (
     <>
       <h1>
-        <Breakable text={shownCaseTitle(test)} /> {test.quarantine ? <Tag>quarantined</Tag> : null}
+        <Breakable text={shownCaseTitle(test)} /> {quarantineTag(test, now)}
         {test.sample ? <Tag>sample</Tag> : null}
       </h1>
       <p class={`verdict ${trust.status}`}>
