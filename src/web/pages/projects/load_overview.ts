@@ -4,7 +4,6 @@ import { firstIdAt } from "../../../database/time_bounds.ts";
 import { getBranchDays } from "../../../operations/health/branch_days.ts";
 import { isGreen } from "../../../rules/branch_state.ts";
 import { selectBrokenTests } from "../../../store/broken_tests.ts";
-import { selectCommitsBetween } from "../../../store/commits.ts";
 import { selectUrgentBugs } from "../../../store/bug_reports.ts";
 import { selectForgivenDays } from "../../../store/gate.ts";
 import {
@@ -16,10 +15,11 @@ import {
 } from "../../../store/overview.ts";
 import { selectBranch, selectBranchState } from "../../../store/state.ts";
 import { selectTestCases, selectUnhealthyOf } from "../../../store/test_cases.ts";
+import { readCommitRanges } from "../../components/commit_ranges.ts";
 import { TREND_DAYS } from "../../components/trends.tsx";
 import { MAX_BRANCH_HEADS } from "./branches.tsx";
 import { GRID_TESTS } from "./grid.tsx";
-import { MAX_BROKEN_TESTS, MAX_RED_TASKS, rangeOf } from "./why_red.tsx";
+import { MAX_BROKEN_TESTS, MAX_RED_TASKS } from "./why_red.tsx";
 import type { ProjectContext } from "../../site/page.ts";
 
 const DAY_MS = 86_400_000;
@@ -63,13 +63,7 @@ export async function loadOverview({ sql, begin, project, visitor, now }: Projec
   const allRed = state.tasks.filter((task) => !isGreen(task));
   const redTasks = allRed.slice(0, MAX_RED_TASKS);
   const broken = await selectBrokenTests(sql, id, redTasks, MAX_BROKEN_TESTS);
-  const ranges = new Set(broken.flatMap((test) => rangeOf(test) ?? []).slice(0, MAX_BROKEN_TESTS));
-  const changes = await Promise.all(
-    [...ranges].map(async (range) => {
-      const [good = "", bad = ""] = range.split(" ");
-      return [range, await selectCommitsBetween(sql, id, { good, bad })] as const;
-    }),
-  );
+  const commitsOf = await readCommitRanges(sql, id, broken);
   const isMine = new Set(own.map((test) => test.id));
   const isShown = new Set(broken.map(({ testCaseId }) => testCaseId));
   return {
@@ -85,7 +79,7 @@ export async function loadOverview({ sql, begin, project, visitor, now }: Projec
       bugs,
     },
     grid: { executions: gridExecutions, rows: gridRows },
-    red: { me, tasks: redTasks, moreTasks: allRed.length - redTasks.length, tests: broken, changes: new Map(changes) },
+    red: { me, tasks: redTasks, moreTasks: allRed.length - redTasks.length, tests: broken, commitsOf },
   };
 }
 
