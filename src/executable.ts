@@ -8,6 +8,11 @@ export const embeddedFiles = (ending: string): EmbeddedFile[] =>
     .filter(({ name }) => name.endsWith(ending))
     .map((blob) => ({ name: blob.name, blob }));
 
+/** Returns the licences of the software of others in this executable. */
+export const readLicences = async (): Promise<string> =>
+  (await embeddedFiles("THIRD_PARTY_LICENSES.txt")[0]?.blob.text()) ??
+  "This program is no executable: each package in node_modules has its licence, and npm packages of Assay have the file THIRD_PARTY_LICENSES.txt";
+
 /** The command that starts a package of npm; tools/npm_packages.ts defines it. */
 declare const PACKAGE_COMMAND: string;
 const packageCommand = typeof PACKAGE_COMMAND === "string" ? PACKAGE_COMMAND : undefined;

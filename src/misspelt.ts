@@ -31,12 +31,24 @@ export function findMisspelt(names: readonly string[], known: readonly string[])
   });
 }
 
+const SHORT_LENGTH = 5;
+
+/** Counts edits, and two neighbours that were swapped as one. */
+function countSlips(a: string, b: string): number {
+  const edits = countEdits(a, b);
+  const sort = (word: string) => [...word].sort().join("");
+  return edits === 2 && sort(a) === sort(b) ? 1 : edits;
+}
+
 /** Returns the name that is most similar to the given one, or the first that begins with it, or undefined. */
 export function findNearest(given: string, names: readonly string[]): string | undefined {
-  const edits = names.map((name) => (given.length > MAX_LENGTH ? Infinity : countEdits(given, name)));
-  const least = Math.min(...edits);
-  if (least <= (given.length < 4 ? 1 : MAX_EDITS)) return names[edits.indexOf(least)];
-  return given.length < 4 ? undefined : names.find((name) => name.startsWith(given));
+  const toWord = (name: string) => name.replace(/^-+/, "");
+  const word = toWord(given);
+  if (word.length > MAX_LENGTH) return undefined;
+  const slips = names.map((name) => countSlips(word, toWord(name)));
+  const least = Math.min(...slips);
+  if (least <= (word.length < SHORT_LENGTH ? 1 : MAX_EDITS)) return names[slips.indexOf(least)];
+  return word.length < SHORT_LENGTH - 1 ? undefined : names.find((name) => toWord(name).startsWith(word));
 }
 
 export const toMisspeltText = ({ name, meant }: Misspelt): string => `The variable ${name} is not known; ${meant}?`;

@@ -26,7 +26,7 @@ const MAY_IMPORT = readTable(`
   api: attachments database http operations reports request rules schema secrets senders store wording
   mcp: http input_schemas.json rules schema wording
   work: attachments config database executable log operations rules schema secrets store wording
-  operations: attachments backup database executable reports rules schema secrets senders store wording
+  operations: attachments backup database executable reports rules schema secrets senders store turns wording
   cli: attachments backup config database doctor executable file_failure history http log main mcp misspelt
     operations reports rules runner schema secrets store wording
   doctor: attachments config database executable file_failure http misspelt secrets store wording
@@ -40,6 +40,7 @@ const MAY_IMPORT = readTable(`
   secrets: schema
   config: attachment_config attachments file_failure http log misspelt rules
   misspelt:
+  turns:
   attachment_config: attachments
   attachments:
   backup: file_failure
@@ -59,7 +60,7 @@ const SHARED = readTable(`
   cli: admin_accounts admin_options admin_trust annotations base_commit bisect_case bisect_lines bisect_options bisect_probe
     bisect_range bisect_server ci ci_key client client_commands export_attachments export_lines command_line gate help_text
     import_lines import_options import_server interruption invocation machine main output owners_file process_io
-    quarantined retry_options split_files split_options split_request tags terminal test_command upload_address upload_output usage why_lines wrapped_command
+    quarantined retry_options shard_option split_files split_options split_request tags terminal test_command upload_address upload_output usage why_lines wrapped_command
   history: build files
   http: address body connection_failure descriptors fair_queue html input outbound problem target
   database: binaries compose connect delete_portion database_url exclusive home lock locks owner_gate relations server time_bounds

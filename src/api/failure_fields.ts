@@ -4,7 +4,7 @@ import type { CaseAttachments } from "../operations/attachments/read.ts";
 import type { CauseFailures as FoundCause, ExplainedFailure } from "../operations/executions/failures.ts";
 import { WORD_OF } from "../rules/blame.ts";
 import { failureReason } from "../wording/failure_reason.ts";
-import { fingerprint } from "../rules/fingerprint.ts";
+import { readFailure } from "../rules/fingerprint.ts";
 import type { CaseAttachment } from "../schema/attachments.ts";
 import { type Cause, EXPLANATION_KINDS } from "../schema/failures.ts";
 import type { FailureEvidence } from "../store/failures.ts";
@@ -23,7 +23,7 @@ export const toCause = (
   return {
     message,
     stack,
-    exceptionType: fingerprint(first).exceptionType,
+    exceptionType: readFailure(first).type,
     bugReport: bug,
     failed,
     failures: failures.map((failure) => ({

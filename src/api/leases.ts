@@ -171,7 +171,7 @@ export const leases: Route[] = [
       };
       // A lease that must stop is no failure, which would otherwise be shown among the test cases.
       const isFailed = !isStopped(known) && !body.infrastructure;
-      const prepared = prepareReport(projectId, emptyReport("runner"), parameters, `lease ${leaseId}`, failure);
+      const prepared = await prepareReport(projectId, emptyReport("runner"), parameters, `lease ${leaseId}`, failure);
       const numbers = isFailed ? await resolveReport(sql, transact, projectId, prepared, parameters) : [];
       return await conclude(async (sql) => {
         const execution = (await lockExecution(sql, projectId, executionId)) ?? absent();
@@ -258,7 +258,7 @@ export const leases: Route[] = [
         ...{ execution_id: executionId, task_slug: taskSlug, lease_id: leaseId },
         ...{ allow_empty: true, complete: false, untrusted: true },
       };
-      const prepared = prepareReport(projectId, emptyReport("runner"), parameters, `lease ${leaseId}`);
+      const prepared = await prepareReport(projectId, emptyReport("runner"), parameters, `lease ${leaseId}`);
       return await conclude(async (sql) => {
         // Before its execution: the loop that advances the search locks in this order.
         for (const searchId of await lockListedSearches(sql, projectId, executionId))

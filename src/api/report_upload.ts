@@ -183,7 +183,7 @@ export const reportUploads: Route[] = [
       const parameters = { ...given.parameters, completed_at: completionOf(given.parameters, report) };
       const files = await storeReceived(context, report, parameters);
       report.warnings.push(...files.warnings);
-      const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
+      const prepared = await prepareReport(params.projectId, report, parameters, context.body.digest);
       const { begin, beginAhead } = services;
       const { limits } = services.attachments;
       const { taken, answer, released } = await takeUpload({ sql, begin, beginAhead, limits }, params.projectId, {

@@ -39,6 +39,16 @@ function withManual(commands: Commands): Commands {
       help: async () => (await import("./man.ts")).MAN_HELP,
       run: async (...given) => await (await import("./man.ts")).printManual(...given, all),
     },
+    licenses: {
+      usage: `  licenses
+      print the licences of the software of others that this program contains`,
+      help: async () =>
+        "Usage: assay licenses\n\nPrints the licences of the software of others that this program contains.",
+      run: async (words, { stdout }) => {
+        if (words.length > 0) throw new UsageError(`Unknown option: ${words[0]}. licenses takes none`);
+        await stdout.write(`${await (await import("../executable.ts")).readLicences()}\n`);
+      },
+    },
   };
   return all;
 }

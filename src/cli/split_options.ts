@@ -7,7 +7,8 @@ import { type CiBuild, findCiBuild } from "./ci.ts";
 import type { EnvironmentVariables, Invocation } from "./invocation.ts";
 import { SPLIT_PATIENCE_MS } from "./split_request.ts";
 import { readTags, TAG_HELP } from "./tags.ts";
-import { readSeconds, readShard, toUsageError, UsageError } from "./usage.ts";
+import { readShard } from "./shard_option.ts";
+import { readSeconds, toUsageError, UsageError } from "./usage.ts";
 
 export const SPLIT_HELP = `Usage: assay split --shard 2/4 [options] [FILE|GLOB…|-]
 

@@ -9,7 +9,8 @@ import type { AttachmentScope } from "../runner/named_attachments.ts";
 import { readTags, TAG_HELP } from "./tags.ts";
 import { GATE_HELP, GATE_HELP_TEXT, type GateOptions, readGateOptions } from "./gate.ts";
 import { readRetryOptions, RETRY_HELP, RETRY_NAMES, type RetryOptions } from "./retry_options.ts";
-import { readSeconds, readShard, toUsageError, UsageError } from "./usage.ts";
+import { readShard } from "./shard_option.ts";
+import { readSeconds, toUsageError, UsageError } from "./usage.ts";
 
 export const UPLOAD_HELP = `Usage: assay upload FILE|GLOB… [options] [-- command …]
 

@@ -1,8 +1,6 @@
 /** Reads the options of commands and reports wrong ones. */
 
 import { parseArgs } from "node:util";
-import * as v from "valibot";
-import { type Shard, shard } from "../schema/fields.ts";
 
 /** The command line or a variable is wrong: exit code 2. */
 export class UsageError extends Error {
@@ -88,13 +86,6 @@ export function readSpan(name: string, given: string | undefined): number | unde
   const [, number, unit] = /^(\d{1,4})([smh])$/.exec(text) ?? [];
   if (unit === undefined) throw new UsageError(`--${name}: expected a time such as "90s" or "5m", got "${text}"`);
   return Number(number) * UNITS[unit as keyof typeof UNITS];
-}
-
-/** Throws UsageError. */
-export function readShard(given: string): Shard {
-  const parsed = v.safeParse(shard, given);
-  if (!parsed.success) throw new UsageError(`--shard: ${parsed.issues[0].message}, got "${given}"`);
-  return parsed.output;
 }
 
 export function require(values: Record<string, string>, name: string): string {

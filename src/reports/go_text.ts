@@ -44,7 +44,7 @@ type Pending = {
 
 const createPending = (): Pending => ({ events: [], running: new Set(), ends: [], current: "", hasEnded: false });
 
-function* toEvents(lines: string[], state: { declaresFailure: boolean }): Generator<JsonObject | string> {
+function* toEvents(lines: Iterable<string>, state: { declaresFailure: boolean }): Generator<JsonObject | string> {
   let pending = createPending();
   const finish = function* (path: string, action: string | null): Generator<JsonObject> {
     flushEnds(pending);

@@ -1,7 +1,7 @@
 /** Reports that hold one JSON object per line, beside lines that other programs write. */
 
 import { isObject, type JsonObject } from "./fields.ts";
-import { eachLine, plural } from "./text.ts";
+import { linesOf, plural } from "./text.ts";
 
 /** Calls `read` with each object, and `readOther` with each other line. `isCut`: the last line begins like an object and does not end. */
 export function readJsonLines(
@@ -10,18 +10,17 @@ export function readJsonLines(
   readOther?: (line: string) => void,
 ): { warnings: string[]; isCut: boolean } {
   let [broken, isCut] = [0, false];
-  // Processes one line at a time, so that all lines and their values are not in memory together.
-  eachLine(text, (line) => {
+  for (const line of linesOf(text)) {
     if (!line.startsWith("{")) {
       if (line !== "") isCut = false;
       readOther?.(line);
-      return;
+      continue;
     }
     const value = parseLine(line);
     isCut = !isObject(value);
     if (isObject(value)) read(value);
     else broken++;
-  });
+  }
   return { warnings: broken > 0 ? [`Left out ${plural(broken, "line")} of malformed JSON`] : [], isCut };
 }
 

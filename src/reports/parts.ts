@@ -13,7 +13,7 @@ import { type Reader, READERS } from "./readers.ts";
 import { type Report, ReportError } from "./report.ts";
 import { firstDocument, type Source, toSource } from "./source.ts";
 import { hasTap, isPlainTap, isProve, PROVE_HEADER, PROVE_RESULT, startOfTap } from "./tap_source.ts";
-import { cut, firstLine, lineAt } from "./text.ts";
+import { createCollector, cut, firstLine, lineAt } from "./text.ts";
 
 /** A report within a text. `kind` is the format, or one of the forms of a format that look different. */
 type Piece = { from: number; reader: Reader; kind: string; source: Source };
@@ -278,10 +278,12 @@ const MAX_GAP = 200_000;
 /** Yields the positions of lines that begin a report of another kind. Consecutive lines of one kind count once. */
 function* beginnings(text: string, from: number, own: string): Generator<[number, string]> {
   let [last, before] = [own, from];
+  const collect = createCollector();
   const pattern = new RegExp(BEGINNING);
   pattern.lastIndex = from;
   for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
     const { index } = match;
+    collect(index);
     const gap = text.slice(Math.max(before, index - MAX_GAP), index);
     before = index + match[0].length;
     const kind = match.groups!.json === undefined ? nameOf(match.groups!) : jsonKindAt(text, index);

@@ -6,7 +6,7 @@ import { type Reader, READERS } from "./readers.ts";
 import { emptyReport, type Report, ReportError } from "./report.ts";
 import { NO_TEXT, type Source, toRefusal, toSource, toText } from "./source.ts";
 import { completeFailure } from "./failure_message.ts";
-import { cut, decode, MAX_CASES } from "./text.ts";
+import { cut, MAX_CASES } from "./text.ts";
 import { openResources, unpack } from "./unpack.ts";
 
 /**
@@ -39,18 +39,17 @@ export function readReport(files: { name: string; bytes: Uint8Array }[], options
     const round = attempts?.[index] ?? 0;
     if (name.endsWith(".txt") && names.has(name.replace(/([^/\\]+)\.txt$/, "TEST-$1.xml"))) continue;
     const naming = <T>(read: () => T): T => withName(name, files.length > 1, read);
-    const plain = naming(() => unpack(file.bytes, room, options.variable));
     const resources = naming(() => openResources(file.bytes));
-    room -= plain.length;
-    if (options.mayBeEmpty && isBlank(plain)) {
+    const { text, binary, size } = naming(() => readText(file.bytes, room, options));
+    room -= size;
+    if (options.mayBeEmpty && size < 1_000 && (text ?? "").trim() === "" && binary === null) {
       add(name, options.mayBeEmpty === "absent" ? ABSENT : EMPTY, round);
       continue;
     }
-    const text = naming(() => toText(plain));
     // The text is a second copy, and the tree of a large one takes several times as much memory.
     file.bytes = NOTHING;
-    if (text !== null && text.length > LARGE_TEXT_LENGTH) Bun.gc(true);
-    const written = { ...naming(() => sourceOf(text, plain)), resources };
+    if (size > LARGE_BYTES) Bun.gc(true);
+    const written = { ...naming(() => toWritten(text, binary)), resources };
     const { reader, source } = forced
       ? { reader: forced, source: written }
       : naming(() => recognise(written, text ?? ""));
@@ -91,9 +90,8 @@ export function readReport(files: { name: string; bytes: Uint8Array }[], options
  * Returns the name of the format of a file; undefined: the file is not a test report. Throws a ReportError if the file is empty or broken.
  */
 export function findFormat(bytes: Uint8Array, maxInflatedBytes: number): string | undefined {
-  const plain = unpack(bytes, maxInflatedBytes);
-  const text = toText(plain);
-  const source = sourceOf(text, plain);
+  const { text, binary } = readText(bytes, maxInflatedBytes, {});
+  const source = toWritten(text, binary);
   const found = recogniseSource(source);
   if (found) return found.reader.name;
   const { fault, json, root } = source;
@@ -126,9 +124,8 @@ const EMPTY = emptyReport("empty", ["The report is empty"]);
 /** No file was sent, because there is none: the upload says why. */
 const ABSENT = emptyReport("empty");
 
-const isBlank = (bytes: Uint8Array): boolean => bytes.length < 1_000 && decode(bytes).trim() === "";
-/** Above this length, memory that has been read is released immediately instead of at the next garbage collection. */
-const LARGE_TEXT_LENGTH = 32 * 2 ** 20;
+/** Above this size, memory that has been read is released immediately instead of at the next garbage collection. */
+const LARGE_BYTES = 32 * 2 ** 20;
 
 type ReadOptions = {
   format?: string;
@@ -171,8 +168,19 @@ function readOne({ recognise, isEmpty, title, read }: Reader, source: Source): R
 }
 
 /** `text`: see `toText`. */
-const sourceOf = (text: string | null, plain: Uint8Array): Source =>
-  text === null ? { ...NO_TEXT, binary: plain } : toSource(text);
+/** The bytes of a text are not kept. `size`: of the file, unpacked. */
+function readText(
+  bytes: Uint8Array,
+  room: number,
+  { variable }: Pick<ReadOptions, "variable">,
+): { text: string | null; binary: Uint8Array | null; size: number } {
+  const plain = unpack(bytes, room, variable);
+  const text = toText(plain);
+  return { text, binary: text === null ? plain : null, size: plain.length };
+}
+
+const toWritten = (text: string | null, binary: Uint8Array | null): Source =>
+  text === null ? { ...NO_TEXT, binary } : toSource(text);
 
 function recognise(source: Source, written: string): { reader: Reader; source: Source } {
   const found = recogniseSource(source);

@@ -62,7 +62,7 @@ const fromKtap = (text: string): string =>
 type ProveFile = { name: string; skipped: string | undefined; lines: string[] };
 
 /** The output of one run, or of several: each ends with a line of totals and a result. */
-function fromProve(lines: string[]): string {
+function fromProve(lines: Iterable<string>): string {
   const files: ProveFile[] = [];
   const outsideLines: string[] = [];
   let planned = 0;

@@ -259,22 +259,27 @@ export function textOf(node: Bun.XML.Node): string {
 /** A line for every character would take a hundred times their length. */
 const MAX_LINES = 5_000_000;
 
-/** Throws a ReportError where they are too many. */
-export function linesOf(text: string): string[] {
-  let count = 1;
-  if (text.length > MAX_LINES)
-    for (let at = text.indexOf("\n"); at !== -1 && count <= MAX_LINES; at = text.indexOf("\n", at + 1)) count++;
-  if (count > MAX_LINES) throw tooManyLines();
-  return text.split("\n");
+const COLLECT_LENGTH = 2 ** 24;
+
+/** Returns a function that frees memory as a text is gone through: by itself the engine would let it grow to several times the text. */
+export function createCollector(): (at: number) => void {
+  let collectedAt = 0;
+  return (at) => {
+    if (at - collectedAt < COLLECT_LENGTH) return;
+    collectedAt = at;
+    Bun.gc(true);
+  };
 }
 
-/** Calls `read` with each line. Throws a ReportError where they are too many. */
-export function eachLine(text: string, read: (line: string) => void): void {
+/** One line at a time, so that all are not in memory together. Throws a ReportError where they are too many. */
+export function* linesOf(text: string): Generator<string, void> {
+  const collect = createCollector();
   let count = 0;
   for (let from = 0, end = 0; end !== -1; from = end + 1) {
     if (++count > MAX_LINES) throw tooManyLines();
     end = text.indexOf("\n", from);
-    read(end === -1 ? text.slice(from) : text.slice(from, end));
+    collect(from);
+    yield end === -1 ? text.slice(from) : text.slice(from, end);
   }
 }
 

@@ -4,7 +4,15 @@ import type { XmlPart } from "./fields.ts";
 import { MAX_LEVELS, ReportError } from "./report.ts";
 import { lineAt } from "./text.ts";
 import { divide, Indivisible, tryParse } from "./xml_divide.ts";
-import { countElements, isLarge, MAX_ELEMENTS, refuseExcess, SIZES, tooManyElements } from "./xml_limits.ts";
+import {
+  countElements,
+  isLarge,
+  MAX_ELEMENTS,
+  refuseElements,
+  refuseExcess,
+  SIZES,
+  tooManyElements,
+} from "./xml_limits.ts";
 import { repairXml } from "./xml_repair.ts";
 import { cleanXml, prolog } from "./xml_syntax.ts";
 
@@ -41,6 +49,7 @@ export function parseXml<Result>(raw: string, reading: XmlReading<Result>, sizes
     throw new ReportError("entity declarations and external document types are not accepted");
   }
   refuseExcess(text);
+  refuseElements(text);
   const first = tryRead(text, reading, sizes);
   if (!(first instanceof Error)) return { ...first, broken: null, repaired: 0, trailing: null };
 

@@ -11,7 +11,15 @@ export const SIZES = {
 };
 /** Maximum elements of a document that is read as a whole: ten for each of 200,000 test cases. */
 export const MAX_ELEMENTS = 2_000_000;
-export const tooManyElements = () => new ReportError(`it has more than ${MAX_ELEMENTS.toLocaleString("en")} elements`);
+/** The same for one that is read in parts: reading takes three seconds for each million. */
+const MAX_ALL_ELEMENTS = 5_000_000;
+export const tooManyElements = (max = MAX_ELEMENTS) =>
+  new ReportError(`it has more than ${max.toLocaleString("en")} elements`);
+
+/** Throws a ReportError. */
+export function refuseElements(text: string): void {
+  if (countElements(text, MAX_ALL_ELEMENTS) > MAX_ALL_ELEMENTS) throw tooManyElements(MAX_ALL_ELEMENTS);
+}
 
 export function isLarge(text: string, { characters, elements }: typeof SIZES.large): boolean {
   return text.length > characters || countElements(text, elements) > elements;

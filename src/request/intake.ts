@@ -12,7 +12,7 @@ import { digestOfFiles, type Input, readInput, readQuery, readSmallUpload, recei
 import type { Reply } from "./reply.ts";
 import type { Route } from "./route.ts";
 import { noFacts } from "./upload_log.ts";
-import { LARGE_BYTES, type UploadThread } from "./upload_thread.ts";
+import { LARGE_BYTES, READING_MS, SlowReadingError, type UploadThread } from "./upload_thread.ts";
 import { fail } from "../http/problem.ts";
 import type { Sql } from "../database/connect.ts";
 
@@ -95,11 +95,12 @@ export function createIntake(options: IntakeOptions) {
           },
         )
         .catch(async (error) => {
-          if (isInLine) tooBusy();
-          if (error instanceof DeadlineError && (await uploadThread.endStuck(progress)))
+          // It may have waited for most of the time, so that it is no fault of the report.
+          if (isInLine || (error instanceof DeadlineError && (await uploadThread.endStuck(progress)))) tooBusy();
+          if (error instanceof SlowReadingError)
             fail(
               "VALIDATION_ERROR",
-              `Cannot read the report: reading it takes more than ${route.deadlineSeconds} s, send it in parts`,
+              `Cannot read the report: reading it takes more than ${READING_MS / 1_000} s, send it in parts`,
             );
           throw error;
         });

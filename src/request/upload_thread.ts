@@ -45,6 +45,15 @@ export const BEATS = 1;
 export const BEAT_MS = 200;
 /** A thread that has not incremented BEATS for this time is busy with a computation. */
 const STUCK_MS = 1_000;
+/** Maximum time for which a report may be read, because others wait for the thread meanwhile: the largest sound ones take 10 to 20 s. */
+export const READING_MS = 60_000;
+/** The interval in which a job is looked at that takes longer. */
+const LOOK_AGAIN_MS = 5_000;
+
+/** Reading the report took more than READING_MS. */
+export class SlowReadingError extends Error {
+  override name = "SlowReadingError";
+}
 
 type Outcome =
   | { reply: Pick<Reply, "status" | "body" | "type" | "headers"> }
@@ -76,7 +85,12 @@ const buffersOf = ({ blocks }: SentUpload): ArrayBuffer[] => blocks.map(({ buffe
  * Creates a thread for large uploads. `entry` is its program. It processes one job at a time, because each may need hundreds of megabytes.
  * Waiting jobs are in a queue that is fair between teams, and between the keys of a team.
  */
-export function createUploadThread(entry: URL, settings: UploadThreadSettings, counters: AttachmentCounters) {
+export function createUploadThread(
+  entry: URL,
+  settings: UploadThreadSettings,
+  counters: AttachmentCounters,
+  readingMs = READING_MS,
+) {
   const line = createOwnersQueue<Job>();
   let current: Job | undefined;
   let currentId = 0;
@@ -145,7 +159,30 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings, c
       thread ??= open();
       const { route, request, shared } = current;
       thread.postMessage({ id: ++currentId, route, request, shared } satisfies ToThread, buffersOf(request.sent));
+      watch(current, readingMs);
     }
+  }
+
+  /** Ends a job that computes for too long. Waits for the database are not ended, because they have their own time limits. */
+  function watch(job: Job, ms: number): void {
+    const timer = setTimeout(async () => {
+      if (await isStuck(job)) end(job, new SlowReadingError());
+      else if (current === job) watch(job, LOOK_AGAIN_MS);
+    }, ms);
+    timer.unref();
+  }
+
+  async function isStuck(job: Job): Promise<boolean> {
+    if (current !== job) return false;
+    const beats = Atomics.load(job.shared, BEATS);
+    await Bun.sleep(STUCK_MS);
+    return current === job && Atomics.load(job.shared, BEATS) === beats;
+  }
+
+  function end(job: Job, error: Error): void {
+    if (current !== job) return;
+    close();
+    finish(({ reject }) => reject(error));
   }
 
   return {
@@ -173,18 +210,11 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings, c
       return false;
     },
 
-    /**
-     * Ends the thread if it is still busy with a computation for an expired request. Returns whether it did. Waits for the database are not
-     * ended here, because they have their own time limits.
-     */
+    /** Ends the thread if it is still busy with a computation for an expired request. Returns whether it did. */
     async endStuck(progress: Progress): Promise<boolean> {
       const job = current;
-      if (job?.progress !== progress) return false;
-      const beats = Atomics.load(job.shared, BEATS);
-      await Bun.sleep(STUCK_MS);
-      if (current !== job || Atomics.load(job.shared, BEATS) !== beats) return false;
-      close();
-      finish(({ reject }) => reject(new DeadlineError("The thread was ended while it read the upload")));
+      if (job?.progress !== progress || !(await isStuck(job))) return false;
+      end(job, new DeadlineError("The thread was ended while it read the upload"));
       return true;
     },
 

@@ -58,10 +58,20 @@ export function lineOf(
 
 /** Whether a branch is compared with its own builds; `*` matches any text. `is_long_lived` says the same to the database. */
 export const isLongLived = (branch: string, patterns: readonly string[]): boolean =>
-  patterns.some((pattern) => {
-    const parts = pattern.split("*");
-    // Most branches already differ in their first part, which is cheaper than a regular expression.
-    if (!branch.startsWith(parts[0]!)) return false;
-    const escaped = parts.map((part) => part.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
-    return new RegExp(`^${escaped.join("[^]*")}$`, "u").test(branch);
-  });
+  patterns.some((pattern) => matches(branch, pattern));
+
+/** Looks for each part behind the one before it: a regular expression would try all ways to distribute them. */
+function matches(text: string, pattern: string): boolean {
+  const [first = "", ...others] = pattern.split("*");
+  const last = others.pop();
+  if (last === undefined) return text === first;
+  const end = text.length - last.length;
+  if (!text.startsWith(first) || !text.endsWith(last)) return false;
+  let at = first.length;
+  for (const part of others) {
+    const found = text.indexOf(part, at);
+    if (found === -1) return false;
+    at = found + part.length;
+  }
+  return at <= end;
+}

@@ -37,9 +37,12 @@ const TYPED = new RegExp(
   `^\\s*(?:E\\s+|Caused by: |Uncaught |Unhandled )?(${TYPE_NAME})(?:\\s*\\[[\\w-]+\\])?\\s*(?::\\s*|$)`,
 );
 
+/** Maximum length of the beginning of a message that names its exception. */
+const MAX_TYPE = 500;
+
 /** The exception's own name, without package; Go and Rust have panics instead. */
 function splitType(line: string): { type: string | null; rest: string } {
-  const match = TYPED.exec(line);
+  const match = TYPED.exec(line.slice(0, MAX_TYPE));
   if (match) return { type: match[1]!.split(/\.|::|\\/).at(-1)!, rest: line.slice(match[0].length) };
   const panic = /^\s*(panic|fatal error): /.exec(line) ?? /^thread '.{0,200}' (panicked) at /.exec(line);
   return panic ? { type: "panic", rest: line.slice(panic[0].length) } : { type: null, rest: line };
@@ -204,9 +207,10 @@ const isGeneric = (message: string, wordsOfType: number): boolean =>
   !/\b[1-5]\d\d\b/.test(message) &&
   wordsOfType + (message.toLowerCase().match(/[a-z]{2,}/g) ?? []).filter((word) => !BOILERPLATE.has(word)).length < 2;
 
-/** Types of assertions, and types that only say that something failed. */
-const VAGUE_TYPE =
-  /^(?:\w*Assert\w*|\w*Expect\w*|Error|Exception|Failure|Failed|Timeout|TestingLibraryElementError|RuntimeError|panic)$/;
+/** Types that only say that something failed. */
+const VAGUE_TYPE = /^(?:Error|Exception|Failure|Failed|Timeout|TestingLibraryElementError|RuntimeError|panic)$/;
+const ASSERTION_TYPE = /Assert|Expect/;
+const isVague = (type: string): boolean => VAGUE_TYPE.test(type) || ASSERTION_TYPE.test(type);
 const isAssertion = (type: string | null, message: string): boolean =>
   /assert|expect/i.test(type ?? "") || /^\W*(?:assert|expect|check_|failed asserting|xct)/i.test(message);
 
@@ -293,7 +297,7 @@ function meaningOf(
   const bare = normalizeMessage(rest);
   // A counted number is the subject of an assertion, and does not distinguish assertions.
   const words = normalizeMessage(rest, { numbers: /assert|expect/i.test(type ?? ""), values: false });
-  const specific = type === null || VAGUE_TYPE.test(type) ? 0 : 1;
+  const specific = type === null || isVague(type) ? 0 : 1;
   const saysLittle =
     failure.kind === "timeout" ||
     (!fromOutside && isGeneric(bare, 0) && (isAssertion(type, rest) || isGeneric(words, specific)));

@@ -24,8 +24,9 @@ const WORDS = new RegExp(
 /** The expectation of an assertion, which is the test's own text: "expected menu to say "disk full"". */
 const EXPECTATION = /^(expected\b.{0,500}?) to [a-z].*$/s;
 
-/** Causes that a stack names, line by line: Java, JavaScript, Python, .NET. */
-const CAUSES = /^\s*(?:\[cause\]:|caused by:|cause:|-+> |\(Inner Exception #\d+\)) *(.{1,500})$/gim;
+const LINE_END = /[\n\r\u2028\u2029]/;
+/** The beginning of a line of a stack that names a cause: Java, JavaScript, Python, .NET. */
+const CAUSE = /^(?:\[cause\]:|caused by:|cause:|-+> |\(Inner Exception #\d+\))/i;
 const NAMED = /^(?:[\w$]+\.)*([\w$]+)(?::|$)/;
 
 /** Whether it says, or its stack names as a cause, that something outside of the code did not answer, or ran out. */
@@ -35,10 +36,16 @@ export function isFromOutside(failure: Failure): boolean {
   if (TYPES.test(type ?? "") || WORDS.test(line)) return true;
   // The values that a test compares may quote such a text.
   if (/assert|expect/i.test(`${type} ${line}`)) return false;
-  return [...(failure.stack ?? "").slice(0, MAX_STACK).matchAll(CAUSES)].some(
-    ([, cause = ""]) => TYPES.test(NAMED.exec(cause)?.[1] ?? "") || WORDS.test(cause),
-  );
+  const lines = (failure.stack ?? "").slice(0, MAX_STACK).split(LINE_END);
+  return lines.some((line) => {
+    const text = line.trimStart();
+    const begin = CAUSE.exec(text)?.[0];
+    if (begin === undefined) return false;
+    const cause = text.slice(begin.length).trimStart().slice(0, MAX_CAUSE);
+    return TYPES.test(NAMED.exec(cause)?.[1] ?? "") || WORDS.test(cause);
+  });
 }
 
 /** Characters. */
 const MAX_STACK = 8_000;
+const MAX_CAUSE = 500;

@@ -169,7 +169,8 @@ export function createFileMatch(
     for (const { file, parts: theirs } of alike) {
       const length = commonEnd(parts, theirs);
       const isAlike =
-        length === Math.min(parts.length, theirs.length) || (length > 1 && isAbsolute(name) && isAbsolute(file));
+        length === Math.min(parts.length, theirs.length, MAX_PARTS) ||
+        (length > 1 && isAbsolute(name) && isAbsolute(file));
       if (!isAlike || length < best.length) continue;
       best = { file: length === best.length ? undefined : file, length };
     }
@@ -178,14 +179,25 @@ export function createFileMatch(
 }
 
 const JVM_SOURCE = /\.(?:java|kt|groovy|scala)$/;
-const CLASS = /^(?:[\w$]+\.)*[A-Z]\w*[a-z][\w$]*$/;
+const DOTTED = /^(?:[\w$]+\.)*[\w$]+$/;
+const OWN_NAME = /^[A-Z]\w*/;
+
+/** Whether a name is that of a class, and no path: its last part begins with a capital and has small letters. */
+function isClass(name: string): boolean {
+  const [own] = OWN_NAME.exec(name.slice(name.lastIndexOf(".") + 1)) ?? [];
+  return own !== undefined && /[a-z]/.test(own) && DOTTED.test(name);
+}
+
+/** Maximum number of parts of a name that are compared, from the last one on. */
+const MAX_PARTS = 64;
 
 /** A class has its package before it, as the path of its source has. */
-const partsOf = (name: string): string[] => name.split(CLASS.test(name) ? "." : "/");
+const partsOf = (name: string): string[] => name.split(isClass(name) ? "." : "/");
 
 function commonEnd(a: readonly string[], b: readonly string[]): number {
   let length = 0;
-  while (length < a.length && length < b.length && a.at(-1 - length) === b.at(-1 - length)) length++;
+  const most = Math.min(a.length, b.length, MAX_PARTS);
+  while (length < most && a[a.length - 1 - length] === b[b.length - 1 - length]) length++;
   return length;
 }
 

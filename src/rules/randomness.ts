@@ -87,8 +87,22 @@ function kindOf(part: string, inCompound: boolean): Kind {
 
 const isAcronym = (part: string): boolean => /^[A-Z]{2,}$/.test(part);
 
-/** Suffixes that CSS modules and styled-components add to a chosen name. */
-const CLASS_HASH = /^(?:(.*[A-Za-z0-9]_[A-Za-z0-9]\w*__)|((?:sc|css|svelte|jsx)-))(?=[\w-]*[A-Z0-9])[\w-]{5,8}$/;
+const STYLED = /^((?:sc|css|svelte|jsx)-)(?=[\w-]*[A-Z0-9])[\w-]{5,8}$/;
+/** The end of a name of CSS modules, before its suffix. */
+const MODULE = /[A-Za-z0-9]_[A-Za-z0-9]/;
+
+/** Returns a class name without the suffix that CSS modules or styled-components have added to it; undefined: it has none. */
+function withoutClassHash(word: string): string | undefined {
+  const [, styled] = STYLED.exec(word) ?? [];
+  if (styled !== undefined) return styled;
+  for (let length = 5; length <= 8; length++) {
+    const name = word.slice(0, -length);
+    if (!name.endsWith("__") || !/[A-Z0-9]/.test(word.slice(-length))) continue;
+    // A hyphen ends the part that CSS modules have made.
+    if (MODULE.test(name.slice(name.lastIndexOf("-") + 1, -2))) return name;
+  }
+  return undefined;
+}
 
 /** Whether a word looks like nanoid: 21 letters of both cases, digits, hyphens and underscores at random positions. */
 function isNanoid(word: string): boolean {
@@ -106,8 +120,8 @@ export function plainWord(word: string): string {
   // Most words are of small letters.
   if (/^[a-z]+$/.test(word)) return isRandomWord(word) ? "<id>" : word;
   if (isNanoid(word)) return "<id>";
-  const [, module, styled] = CLASS_HASH.exec(word) ?? [];
-  if (module ?? styled) return `${module ?? styled}<id>`;
+  const named = withoutClassHash(word);
+  if (named !== undefined) return `${named}<id>`;
   const solid = word.replace(/[-_]+/g, "");
   // Alphabets of ids hold the hyphen and the underscore as well; those have both cases.
   const isMixed =

@@ -273,8 +273,7 @@ export function createOpenapi(): Json {
         "UTC with milliseconds, durations integers of milliseconds. Unknown parameters and fields are refused. Every answer has the rate limit headers; a limit of 2147483647 means that there is no limit. " +
         "Assistants use the Model Context Protocol at POST /mcp, outside of /api/v1, with the same keys.",
       contact: { name: "The administrator of this server" },
-      // The owner of Assay has not chosen a licence yet.
-      license: { name: "Not stated" },
+      license: { name: "The owner of Assay has not chosen one yet" },
     },
     servers: [{ url: "/api/v1" }],
     tags,

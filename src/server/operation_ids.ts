@@ -16,6 +16,7 @@ const NAMES: Record<string, string> = {
   "POST /projects/:projectId/executions/:executionId/test-runs/:taskSlug/batches": "takeTestRunBatch",
   "GET /projects/:projectId/events": "streamEvents",
   "PATCH /projects/:projectId/test-cases": "updateTestCases",
+  "POST /projects/:projectId/test-cases/new": "findNewTestCases",
   "POST /projects/:projectId/bug-reports/:bugReportId/culprit": "searchCulprit",
   "GET /projects/:projectId/bug-reports/:bugReportId/culprit": "getCulprit",
   "POST /projects/:projectId/bug-reports/:bugReportId/culprit/cancel": "cancelCulpritSearch",

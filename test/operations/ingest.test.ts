@@ -17,19 +17,19 @@ const { database, acme, addProject } = await createHarness();
 const { pool, begin } = database;
 setDefaultTimeout(60_000);
 
-function prepare(project: string, { parameters: given, body }: GivenReport) {
+async function prepare(project: string, { parameters: given, body }: GivenReport) {
   const parameters = { allow_empty: true, complete: false, ...given };
   const report = readReport([{ name: "report.xml", bytes: new TextEncoder().encode(body) }], {
     maxInflatedBytes: 1_000_000,
     mayBeEmpty: true,
   });
-  const prepared = prepareReport(project, report, parameters, Bun.SHA256.hash(body, "hex"));
+  const prepared = await prepareReport(project, report, parameters, Bun.SHA256.hash(body, "hex"));
   return { prepared, parameters };
 }
 
 /** In one transaction. */
 async function take(project: string, given: readonly GivenReport[]): Promise<TakenReport[]> {
-  const reports = given.map((one) => prepare(project, one));
+  const reports = await Promise.all(given.map((one) => prepare(project, one)));
   const incoming: IncomingReport[] = [];
   for (const { prepared, parameters } of reports) {
     const numbers = await resolveReport(pool, begin, project, prepared, parameters);

@@ -48,16 +48,16 @@ async function hold(work: (sql: Tx) => Promise<unknown>) {
   };
 }
 
-function prepare(project: string, body: string, given: Partial<UploadParameters>) {
+async function prepare(project: string, body: string, given: Partial<UploadParameters>) {
   const parameters = { allow_empty: false, complete: false, ...given };
   const options = { maxInflatedBytes: 1_000_000, mayBeEmpty: false };
   const report = readReport([{ name: "report.xml", bytes: new TextEncoder().encode(body) }], options);
-  return { parameters, prepared: prepareReport(project, report, parameters, Bun.SHA256.hash(body, "hex")) };
+  return { parameters, prepared: await prepareReport(project, report, parameters, Bun.SHA256.hash(body, "hex")) };
 }
 
 /** As an upload does it, without repeating it. */
 async function upload(project: string, given: Partial<UploadParameters>) {
-  const { parameters, prepared } = prepare(project, junit("pp"), given);
+  const { parameters, prepared } = await prepare(project, junit("pp"), given);
   const numbers = await resolveReport(pool, begin, project, prepared, parameters);
   return await begin(async (sql) => {
     for (const lock of locksFor(project, parameters)) await takeLock(sql, lock);
@@ -100,7 +100,7 @@ test("sample data that is removed and an upload that takes over its test cases d
   const body = `<testsuite name="Checkout">${[last, first]
     .map(({ name }) => `<testcase name="${name}" file="spec/checkout.test.ts"/>`)
     .join("")}</testsuite>`;
-  const { parameters, prepared } = prepare(project, body, { task_slug: "sample: checkout" });
+  const { parameters, prepared } = await prepare(project, body, { task_slug: "sample: checkout" });
   const named = resolveReport(pool, begin, project, prepared, parameters);
   await untilWaiting(2);
   await holder.commit();

@@ -38,7 +38,7 @@ async function take(project: string, { parameters: given, body }: GivenReport): 
     maxInflatedBytes: 1_000_000,
     mayBeEmpty: true,
   });
-  const prepared = prepareReport(project, report, parameters, Bun.SHA256.hash(body, "hex"));
+  const prepared = await prepareReport(project, report, parameters, Bun.SHA256.hash(body, "hex"));
   const numbers = await resolveReport(pool, begin, project, prepared, parameters);
   return await begin(async (sql) => {
     for (const lock of locksFor(project, parameters)) await takeLock(sql, lock);

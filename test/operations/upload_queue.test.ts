@@ -41,7 +41,7 @@ async function toUpload(
   const report = readReport([{ name: "report.xml", bytes }], { maxInflatedBytes: 1e6, mayBeEmpty: false });
   return {
     key: (await selectLiveKey(pool, keyDigest(own.key)))!,
-    prepared: prepareReport(own.project, report, given, Bun.SHA256.hash(JSON.stringify(given), "hex")),
+    prepared: await prepareReport(own.project, report, given, Bun.SHA256.hash(JSON.stringify(given), "hex")),
     parameters: given,
     files: { files: [], warnings: [], added: [] },
     claim: null,

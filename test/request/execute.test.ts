@@ -11,7 +11,7 @@ import { createLog } from "../../src/log.ts";
 import { createLive } from "../../src/operations/live/live.ts";
 import { createExecute, type Progress } from "../../src/request/execute.ts";
 import { route } from "../../src/request/route.ts";
-import { BEATS, createUploadThread } from "../../src/request/upload_thread.ts";
+import { BEATS, createUploadThread, SlowReadingError } from "../../src/request/upload_thread.ts";
 import { noFacts } from "../../src/request/upload_log.ts";
 import { refuse, refuseAbsent } from "../../src/schema/refusal.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
@@ -163,9 +163,9 @@ test("the thread is ended when it still computes for a request that has expired,
     if (id) postMessage({ id, provedLive: false, upload: {}, attachments: { storedBytes: 0, failures: 0 },
       outcome: { reply: { status: 201, body: "", type: "", headers: {} } } });
   }`;
-  const send = (program: string) => {
+  const send = (program: string, readingMs?: number) => {
     const entry = new URL(URL.createObjectURL(new Blob([program, answer], { type: "application/javascript" })));
-    const thread = createUploadThread(entry, {} as never, counters);
+    const thread = createUploadThread(entry, {} as never, counters, readingMs);
     afterAll(() => thread.close());
     const job = () => {
       const [progress, caller] = [{ provedLive: false, expired: false }, { id: "a" }];
@@ -184,8 +184,15 @@ test("the thread is ended when it still computes for a request that has expired,
   expect(await ended).toBeInstanceOf(DeadlineError);
   expect((await next.reply).status).toBe(201);
 
-  const waiting = send(programs.waiting);
+  // Whoever still waits for the answer is told that it is the report, and the next one gets a new thread.
+  const slowly = send(programs.computing, 100);
+  const [reading, after] = [slowly.job(), slowly.job()];
+  await expect(reading.reply).rejects.toBeInstanceOf(SlowReadingError);
+  expect((await after.reply).status).toBe(201);
+
+  const waiting = send(programs.waiting, 100);
   const slow = waiting.job();
   waiting.thread.expire(slow.caller as never, slow.progress);
   expect(await waiting.thread.endStuck(slow.progress)).toBe(false);
+  expect(await Promise.race([slow.reply.catch(() => "ended"), Bun.sleep(1_500).then(() => "waits")])).toBe("waits");
 });

@@ -1,5 +1,22 @@
 import { describe, expect, test } from "bun:test";
-import { lineOf, resolveBranch, trainRef } from "../../src/rules/branch.ts";
+import { isLongLived, lineOf, resolveBranch, trainRef } from "../../src/rules/branch.ts";
+
+test.each([
+  ["main", "main", true],
+  ["main2", "main", false],
+  ["release/1.2", "release/*", true],
+  ["release/", "release/*", true],
+  ["a", "a*a", false],
+  ["aba", "a*a", true],
+  ["x1y2z", "x*y*z", true],
+  ["xzy", "x*y*z", false],
+  ["a.b", "a?b", false],
+  ["anything", "*", true],
+  // A regular expression would try all ways to distribute the text among the stars.
+  [`${"a".repeat(400)}c`, "a*a*a*a*a*a*a*b", false],
+])("%s is a long-lived branch by %s: %p", (branch, pattern, expected) => {
+  expect(isLongLived(branch, [pattern])).toBe(expected);
+});
 
 const SHA = "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432";
 

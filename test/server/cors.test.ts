@@ -66,6 +66,13 @@ describe("with CORS_ORIGINS", () => {
     expect(corsOf(await get(url, origin))).toEqual({ vary: "Accept-Encoding, Origin" });
   });
 
+  test("a stream of events is read from a listed origin, too", async () => {
+    const headers = { authorization: `Bearer ${acme.key}`, origin: LISTED };
+    const answer = await fetch(`${url}/api/v1/projects/${acme.project}/events`, { headers });
+    expect([answer.status, corsOf(answer)["access-control-allow-origin"]]).toEqual([200, LISTED]);
+    await answer.body!.cancel();
+  });
+
   test("requests without an origin vary as well, because caches may serve them to pages; pages and /mcp stay as they are", async () => {
     expect(corsOf(await get(url))).toEqual({ vary: "Accept-Encoding, Origin" });
     for (const other of ["/login", "/openapi.json", "/healthz", "/mcp"]) {

@@ -168,15 +168,19 @@ test("every example and default of the document is a value of its schema", () =>
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema(stored, "document");
   const wrong: unknown[] = [];
+  const seen = new Set<string>();
   let count = 0;
   for (const { pointer, values } of exampleSchemas(stored)) {
     const schema = resolve({ $ref: `#${pointer}` });
-    const isWhole = !JSON.stringify(schema).includes("$ref");
+    const text = JSON.stringify(schema);
+    count += values.length;
+    // Operations share most of their parameters.
+    const known = `${text} ${JSON.stringify(values)}`;
+    if (seen.has(known)) continue;
+    seen.add(known);
+    const isWhole = !text.includes("$ref");
     const validate = ajv.compile(isWhole ? schema : { $ref: `document#${encodeURI(pointer)}` });
-    for (const value of values) {
-      count++;
-      if (!validate(value)) wrong.push([pointer, value, ajv.errorsText(validate.errors)]);
-    }
+    for (const value of values) if (!validate(value)) wrong.push([pointer, value, ajv.errorsText(validate.errors)]);
   }
   expect(wrong).toEqual([]);
   expect(count).toBeGreaterThan(1_000);

@@ -1,5 +1,6 @@
 /** Assigns each failure of a run to a bug: a known bug, or a new one that several failures may share. */
 
+import { mapInTurns } from "../../turns.ts";
 import {
   caseFingerprint,
   executionOutageFingerprint,
@@ -71,7 +72,8 @@ export async function findBugsByFingerprint(
   projectId: string,
   failures: readonly TrackedFailure[],
 ): Promise<BugsByFingerprint> {
-  const digests = new Set(failures.map(mark).flatMap(({ message, place }) => [message.digest, place.digest]));
+  const marked = await mapInTurns(failures, mark);
+  const digests = new Set(marked.flatMap(({ message, place }) => [message.digest, place.digest]));
   const known = createBugsByFingerprint();
   if (digests.size > 0) await lookUp(sql, projectId, [...digests], known);
   return known;
@@ -122,7 +124,7 @@ export async function groupFailures(
   failures: readonly TrackedFailure[],
   known: BugsByFingerprint,
 ): Promise<FailureGroup[]> {
-  const marked = failures.map(mark);
+  const marked = await mapInTurns(failures, mark);
   const groups: FailureGroup[] = [];
   const add = (members: readonly Marked[], bug: MatchedBug | undefined, marks: readonly Fingerprint[] = []) => {
     const places = members.flatMap(({ place }) => (run.onDefaultBranch && !known.byDigest(place.digest) ? place : []));
@@ -246,7 +248,7 @@ export async function groupOutage(
   failures: readonly TrackedFailure[],
   known: BugsByFingerprint,
 ): Promise<FailureGroup[]> {
-  const marked = failures.map(mark);
+  const marked = await mapInTurns(failures, mark);
   const [most = []] = [...Map.groupBy(marked, ({ message }) => message.digest).values()].toSorted(
     (a, b) => b.length - a.length,
   );

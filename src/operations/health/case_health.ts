@@ -13,7 +13,8 @@ import {
 import { type CountedBlock, selectRunBlocks } from "../../store/run_blocks.ts";
 import { type Database, isTimeout, isUnavailable, setKeepsPlans, type Tx } from "../../database/connect.ts";
 import { markRemoved, selectVanished } from "../../store/removed_cases.ts";
-import { letOthersRun, PORTION_RESULTS, recall } from "./case_records.ts";
+import { letOthersRun } from "../../turns.ts";
+import { PORTION_RESULTS, recall } from "./case_records.ts";
 import { addTaskDurations, recallDurations } from "./durations.ts";
 import { discardDisturbedFlakes, refreshFlakiness } from "./flakiness.ts";
 import { releaseBroken } from "../automation/automatic_quarantine.ts";

@@ -43,6 +43,3 @@ export async function recall(sql: Tx, projectId: string, testCases: readonly num
     },
   };
 }
-
-/** Lets other requests be served. */
-export const letOthersRun = () => new Promise<void>((resolve) => void setImmediate(resolve));

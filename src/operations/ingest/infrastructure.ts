@@ -1,6 +1,6 @@
 /** Applies the infrastructure rules of the team to the failures of a run. */
 
-import { letOthersRun } from "../health/case_records.ts";
+import { letOthersRun } from "../../turns.ts";
 import { createRuleSearch } from "../../rules/infrastructure.ts";
 import type { Tx } from "../../database/connect.ts";
 import {

@@ -3,6 +3,7 @@
 import * as v from "valibot";
 import { erroredCase, type ReportedCase, type Report } from "../../reports/report.ts";
 import { cut } from "../../reports/text.ts";
+import { mapInTurns } from "../../turns.ts";
 import { fingerprint } from "../../rules/fingerprint.ts";
 import { attachmentName, isKeptWith, normalizeAttachmentPath } from "../../rules/attachment_path.ts";
 import { identify, type IdentifiedCases } from "../../rules/identity.ts";
@@ -90,13 +91,13 @@ function taskOf({ suite }: Report, { task_slug, tag = [] }: UploadParameters): s
 }
 
 /** Prepares a report. `failure` is the failure of a runner that has no report. Refuses tags that are too long. */
-export function prepareReport(
+export async function prepareReport(
   projectId: string,
   given: Report,
   parameters: UploadParameters,
   uploadDigest: string,
   failure?: RunnerFailure,
-): PreparedReport {
+): Promise<PreparedReport> {
   const taskSlug = taskOf(given, parameters);
   const identified = identify(projectId, taskSlug, given.cases);
   const folding = { exitCode: parameters.exit_code, areAttempts: parameters.attempts === "merged" };
@@ -123,7 +124,7 @@ export function prepareReport(
     taskSlug,
     cases,
     hasStandIn: standIn !== undefined,
-    causes: cases.map((one) => {
+    causes: await mapInTurns(cases, (one) => {
       const isCause = one.status === "failed" && !one.isThroughChild && tellsMore(one);
       return isCause ? fingerprint(one).digest : null;
     }),

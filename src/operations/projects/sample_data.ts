@@ -119,7 +119,7 @@ export async function insertSampleData(sql: Tx, projectId: string, defaultBranch
       };
       const digest = Bun.SHA256.hash(`${commit} ${index}`, "hex");
       const content = report(suite, Math.floor(run / RUNS_A_DAY), random);
-      const prepared = prepareReport(projectId, content, parameters, digest);
+      const prepared = await prepareReport(projectId, content, parameters, digest);
       const numbers = await resolveReport(sql, (work) => work(sql), projectId, prepared, parameters);
       const incoming = { prepared, parameters, numbers, isMuted: true };
       const taken = await takeReport(sql, projectId, incoming, at);

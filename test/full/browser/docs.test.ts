@@ -25,7 +25,7 @@ test.skipIf(!hasChromium)("sends a request with a key and the visitor's project,
   const { go, becomes, press, evaluate, complaints, words, cdp, appear } = await openChromium(url);
   visitor = member;
   await appear({ width: 375 });
-  await go("/docs/operations#/test-runs/getProjectsProjectIdTestRuns");
+  await go("/docs/operations#/test-runs/listTestRuns");
   await becomes(`document.querySelector(".execute")`, 30);
   await press("Authorize", ".auth-wrapper");
   await becomes(`document.querySelector(".auth-container input")`);

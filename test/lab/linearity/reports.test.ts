@@ -14,7 +14,7 @@ import {
   headOf,
   lineAt,
 } from "../../../src/reports/text.ts";
-import { eachLine, linesOf, localName, toLine } from "../../../src/reports/text.ts";
+import { linesOf, localName, toLine } from "../../../src/reports/text.ts";
 import { asText, toTexts } from "../../../src/reports/fields.ts";
 import { joinJestSuites, namesInJestJunit, splitPlaywrightTitles } from "../../../src/reports/js_tools.ts";
 import { splitVitestTitles, toolReaderOf } from "../../../src/reports/js_tools.ts";
@@ -231,7 +231,6 @@ testLinearity("reports", {
     cut: (text) => cut(text, 1_000),
     decode: (text) => decode(bytes(text)),
     describeTotals: null,
-    eachLine: (text) => eachLine(text, () => undefined),
     disagreement: null,
     firstLine,
     headOf: (text) => headOf(bytes(text), 1_000),
