@@ -189,3 +189,10 @@ export const selectRunsWithAbsence = (sql: Sql, projectId: string, executionId: 
 >`
   select to_json(not_rerun) as "notRerun", absence from test_run
   where project_id = ${projectId} and execution_id = ${executionId} and (absence is not null or not_rerun <> '{}') order by id`;
+
+/** Returns how many tests ran in each task of an execution. */
+export const selectRanCounts = (sql: Sql, projectId: string, executionId: string) => sql<
+  { taskSlug: string; ran: number }[]
+>`
+  select task_slug as "taskSlug", passed + failed as ran from test_run
+  where project_id = ${projectId} and execution_id = ${executionId}`;

@@ -31,31 +31,37 @@ function newestOn(
     order by id desc limit ${limit}`;
 }
 
-/** The newest builds of a branch, newest first. */
-export const selectBranchBuilds = (sql: Sql, projectId: string, branch: Branch, limit: number) =>
-  summariesOf(
-    sql,
-    projectId,
-    sql`select id from (${newestOn(sql, projectId, branch, { condition: sql`true`, limit })}) newest`,
-  );
-
 /** Maximum number of the newest builds that are searched for their branches. */
 const MAX_BUILDS_OF_BRANCHES = 200;
 
-/** Returns the newest build of each branch but this one, newest first, among the newest 200 builds. */
-export const selectBranchHeads = (sql: Sql, projectId: string, { branch, sample }: Branch, limit: number) =>
-  summariesOf(
+type OverviewLimits = { newest: number; ofBranch: number; heads: number };
+
+/**
+ * Returns the newest executions of the project, the newest builds of the branch, and the newest build of each other branch among the newest
+ * 200 executions; each list newest first. Together, because most are in several of them.
+ */
+export async function selectOverviewBuilds(sql: Sql, projectId: string, branch: Branch, limits: OverviewLimits) {
+  const all = sql`from execution e where project_id = ${projectId} and not probe`;
+  const [ids] = await sql<[Record<keyof OverviewLimits, string[]>]>`
+    select to_json(array(select id ${all} order by id desc limit ${limits.newest}::int)) as newest,
+      to_json(array(select id from (${newestOn(sql, projectId, branch, { condition: sql`true`, limit: limits.ofBranch })}) e)) as "ofBranch",
+      to_json(array(
+        select id from (
+          select distinct on (branch) id from (
+            select id, branch, build_id ${all} and sample = ${branch.sample} and ${isTrustedBuild(sql, sql`e`)}
+            order by id desc limit ${MAX_BUILDS_OF_BRANCHES}::int) newest
+          where build_id is null and branch <> ${branch.branch} order by branch, id desc) head
+        order by id desc limit ${limits.heads}::int)) as heads`;
+  const distinct = [...new Set([...ids.newest, ...ids.ofBranch, ...ids.heads])];
+  const rows = await summariesOf(
     sql,
     projectId,
-    sql`
-      select id from (
-        select distinct on (branch) id from (
-          select id, branch, build_id from execution e
-          where project_id = ${projectId} and not probe and sample = ${sample} and ${isTrustedBuild(sql, sql`e`)}
-          order by id desc limit ${MAX_BUILDS_OF_BRANCHES}::int) newest
-        where build_id is null and branch <> ${branch} order by branch, id desc) head
-      order by id desc limit ${limit}::int`,
+    sql`select id from unnest(${toTextArray(distinct)}::uuid[]) as e (id)`,
   );
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const listOf = (name: keyof OverviewLimits) => ids[name].flatMap((id) => byId.get(id) ?? []);
+  return { newest: listOf("newest"), ofBranch: listOf("ofBranch"), heads: listOf("heads") };
+}
 
 /** The oldest that a report has come to; sample data does not count. */
 export const selectFirstBuild = async (sql: Sql, projectId: string): Promise<ExecutionSummary | undefined> => {

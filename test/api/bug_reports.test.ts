@@ -37,6 +37,15 @@ const hasNoUnclear = () => own.patch("", { gateShare: 0.5 });
 const numberOf = ({ number }: { number: number }) => number;
 
 describe("automatic bug reports", () => {
+  test("the title is the line that says what went wrong, not the one that only names the kind of error", async () => {
+    const titles = async (name: string, message: string) =>
+      (await upload([{ name, message }])).bugReports.map(({ title }: { title: string }) => title);
+    expect(await titles("c", "AssertionError\n\nthe basket is empty")).toEqual(["AssertionError: the basket is empty"]);
+    expect(await titles("d", "Error:\nno such voucher")).toEqual([
+      expect.stringMatching(/^(?:Error: )?no such voucher$/),
+    ]);
+  });
+
   test("the same failure with other numbers, in another run, is one bug, and the upload says so", async () => {
     const title = "TypeError: order 17 has no total";
     const first = await upload([{ name: "a", message: title, stack: STACK }, { name: "b" }]);

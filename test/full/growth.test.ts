@@ -4,7 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { selectContradicted } from "../../src/store/flakiness.ts";
 import { connect, type Fragment, type Sql } from "../../src/database/connect.ts";
 import { firstIdAt } from "../../src/database/time_bounds.ts";
-import { selectBranchBuilds, selectLastBuild, selectNewFailures } from "../../src/store/overview.ts";
+import { selectLastBuild, selectNewFailures, selectOverviewBuilds } from "../../src/store/overview.ts";
+import { selectUrgentBugs } from "../../src/store/bug_reports.ts";
+import { selectUnhealthyOf } from "../../src/store/test_cases.ts";
 import { selectBranchState } from "../../src/store/state.ts";
 import { analyzeOutgrown } from "../../src/work/analyze.ts";
 import { countAll } from "../../src/work/count.ts";
@@ -129,7 +131,13 @@ const READS: [name: string, work: (time: number) => Promise<void>][] = [
 
 const MAIN = { branch: "main", isDefault: true, sample: false };
 const STATE: typeof READS = [
-  ["the newest of the default branch", async () => void (await selectBranchBuilds(database.pool, project, MAIN, 10))],
+  [
+    "the newest executions, of the default branch and of others",
+    async () =>
+      void (await selectOverviewBuilds(database.pool, project, MAIN, { newest: 16, ofBranch: 10, heads: 10 })),
+  ],
+  ["the tests of a person", async () => void (await selectUnhealthyOf(database.pool, project, ["ada"], 5))],
+  ["the bugs of a person", async () => void (await selectUrgentBugs(database.pool, project, ["ada"], 3))],
   ["the last of them that has ended", async () => void (await selectLastBuild(database.pool, project, MAIN))],
   ["how that stands", async () => void (await selectBranchState(database.pool, project, MAIN))],
   ["what is new", async () => void (await selectNewFailures(database.pool, project, MAIN, idOfLastWeek, 5))],

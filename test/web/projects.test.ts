@@ -206,7 +206,7 @@ describe("the page of a project", () => {
     await patch(`/test-cases/${first.id}`, { owner: people.member.email });
     const words = async (who: "member" | "viewer" = "member") => (await look(who, path)).words;
     expect(await words()).toMatch(
-      /Yours tests that you own, bugs that are assigned to you Your tests and bugs ◐ flaky unit › unit › case \d failed 3 of the last 6 results, last \d hours ago · \S+ Quarantine for 14 days unit › unit › case \d Flaky tests/,
+      /Yours tests that you own, bugs that are assigned to you Your tests and bugs ◐ flaky unit › unit › case \d failed 3 of the last 6 results, last failure \d hours ago · \S+ Quarantine for 14 days unit › unit › case \d Flaky tests/,
     );
     expect(await words("viewer")).not.toMatch(/Yours|Quarantine for/);
     const of = `${path}/tests/${second.id}`;

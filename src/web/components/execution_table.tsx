@@ -37,38 +37,33 @@ function TaskDots({ statuses }: { statuses: readonly TaskStatus[] }): Html | nul
   );
 }
 
-/** Maximum number of executions of one commit that are drawn. */
-const MAX_OF_COMMIT = 10;
-
 /** Links to the executions of one commit, the newest right; in words for screen readers. */
 function OfCommit({ projectId, group }: { projectId: string; group: readonly ExecutionSummary[] }): Html | null {
   if (group.length < 2) return null;
   return (
     <div class="cells">
-      {group
-        .slice(0, MAX_OF_COMMIT)
-        .toReversed()
-        .map((execution) => {
-          const status = execution.repeatedStatus ?? execution.status;
-          const label = `${executionNumber(execution)}: ${wordOf(status)}, ${outcomeText(execution)}`;
-          return (
-            <a class={`cell ${status}`} href={executionPath(projectId, execution.id)} title={label} aria-label={label}>
-              <Mark status={status} word={false} />
-            </a>
-          );
-        })}
+      {group.toReversed().map((execution) => {
+        const status = execution.repeatedStatus ?? execution.status;
+        const label = `${executionNumber(execution)}: ${wordOf(status)}, ${outcomeText(execution)}`;
+        return (
+          <a class={`cell ${status}`} href={executionPath(projectId, execution.id)} title={label} aria-label={label}>
+            <Mark status={status} word={false} />
+          </a>
+        );
+      })}
     </div>
   );
 }
 
-/** Returns "3 of these 6 executions failed", or the outcome of the newest one if they are alike. */
+/** Returns "3 of these 6 executions did not pass; the newest: 90 passed", or the outcome of the newest one if they are alike. */
 function outcomeOfGroup(group: readonly ExecutionSummary[]): string {
   const [newest] = group;
   const statuses = group.map(({ repeatedStatus, status }) => repeatedStatus ?? status);
   const ended = statuses.filter((status) => !OPEN.includes(status));
   const passed = ended.filter((status) => status === "passed").length;
   if (passed === 0 || passed === ended.length) return outcomeText(newest!);
-  return `${ended.length - passed} of these ${ended.length} executions did not pass; the newest: ${outcomeText(newest!)}`;
+  const counted = ended.length === group.length ? `these ${ended.length} executions` : `the ${ended.length} that ended`;
+  return `${ended.length - passed} of ${counted} did not pass; the newest: ${outcomeText(newest!)}`;
 }
 
 type RowProperties = { projectId: string; group: readonly ExecutionSummary[]; now: Date };

@@ -377,6 +377,7 @@ testLinearity("rules", {
   "upload_advice.ts": { adviceFor: (text) => adviceFor({ outcome: "refused", statusCode: 400, text }) },
   "failure_rate.ts": { failureInterval: null },
   "verification.ts": { countWantedProbes: null, decideVerification: null },
+  "weeks.ts": { toWeeks: null },
   "variants.ts": {
     isTaskAmong: (text) => isTaskAmong(text, [text]),
     nameVariant: (text) => nameVariant(text, [text, text]),

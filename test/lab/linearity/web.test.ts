@@ -190,6 +190,7 @@ testLinearity(
       ...{ Ago: null, toExact: null, toPercent: null, toSpan: null, toStateSpan: null },
     },
     "trends.tsx": { BranchTrends: null },
+    "commit_ranges.ts": { readCommitRanges: null },
   },
   FEW_TEXTS,
 );

@@ -7,7 +7,7 @@ import { culpritSentence } from "../../../src/wording/culprit.ts";
 import { executionLine } from "../../../src/wording/execution.ts";
 import { executionName, executionNumber, shortExecutionName } from "../../../src/wording/execution_name.ts";
 import { gateHeadline, gateLines, gateSummary, taskGateReasons } from "../../../src/wording/gate.ts";
-import { firstLineOf, firstPlainLine } from "../../../src/wording/first_line.ts";
+import { firstLineOf, firstPlainLine, messageLineOf } from "../../../src/wording/first_line.ts";
 import { joinedBugLine, joinedBugTitle } from "../../../src/wording/known_bug.ts";
 import { toNotice } from "../../../src/wording/notification.ts";
 import { quarantineReason } from "../../../src/wording/quarantine_reason.ts";
@@ -88,7 +88,8 @@ testLinearity("wording", {
       waitingWords: null,
     },
   },
-  "first_line.ts": { firstLineOf: (text) => firstLineOf(text, 100), firstPlainLine },
+  "first_line.ts": { firstLineOf: (text) => firstLineOf(text, 100), firstPlainLine, messageLineOf },
+  "machines.ts": { failingHostOf: null, failingHostWords: null, listWords: null, ranOnWords: null },
   "execution.ts": {
     executionHeadline: null,
     executionLine: (text) =>

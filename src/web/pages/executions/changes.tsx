@@ -1,10 +1,8 @@
-/** The changes in an execution by name: tests that did not run, were skipped or slower; if it passed, also fixed, added and flaky ones. */
+/** The changes in an execution: what was slower than usual; if it passed, also fixed, added, absent and flaky tests by name. */
 
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
-import type { AbsentTests } from "../../../schema/absent_tests.ts";
 import { hasEnded, sumTasks } from "../../../rules/execution.ts";
-import { selectExpectedCounts } from "../../../store/absent_tests.ts";
 import { selectCaseResults } from "../../../store/case_results.ts";
 import { type ComparedRow, selectComparison } from "../../../store/comparisons.ts";
 import type { TimedExecutionRow } from "../../../store/execution_list.ts";
@@ -22,7 +20,6 @@ import { executionPath, taskPath, testPath, toAddress } from "../../site/paths.t
 const MAX_TESTS_PER_KIND = 5;
 /** Larger executions are compared on the comparison page instead. */
 const MAX_COMPARED_RESULTS = 20_000;
-const MAX_COMPARED_RESULTS_OF_RED = 5_000;
 
 type NamedTest = Pick<ComparedRow, "testCaseId" | "taskSlug" | "suite" | "name">;
 
@@ -34,36 +31,21 @@ type Changes = {
   flakyTask: string | undefined;
 };
 
-/** Whether fewer tests ran in a task than in its baseline. Only then is an execution compared that has not passed: it takes longer. */
-async function hasLess(
-  sql: Sql,
-  projectId: string,
-  { tasks, baselineId }: { tasks: TimedExecutionRow["tasks"]; baselineId: string },
-): Promise<boolean> {
-  const expected = await selectExpectedCounts(
-    sql,
-    projectId,
-    tasks.map(({ slug }) => ({ baselineId, taskSlug: slug })),
-  );
-  return tasks.some(({ passed, failed }, index) => passed + failed < (expected[index] ?? 0));
-}
-
-/** The page of an execution that has not passed shows its failures instead of what was fixed, added or flaky. Undefined while it runs. */
+/** The page of an execution that has not passed shows its failures, and only what was slower. Undefined while it runs. */
 export async function readChanges(
   sql: Sql,
   projectId: string,
   { id, status, tasks, baselineId, untrusted }: TimedExecutionRow,
 ): Promise<Changes | undefined> {
   if (!hasEnded(status)) return undefined;
-  const maxResults = status === "passed" ? MAX_COMPARED_RESULTS : MAX_COMPARED_RESULTS_OF_RED;
-  const isSmall =
-    (["passed", "failed", "skipped"] as const).reduce((sum, name) => sum + sumTasks(tasks, name), 0) <= maxResults;
-  const isGreen = status === "passed";
-  const isCompared =
-    baselineId !== null && isSmall && (isGreen || (await hasLess(sql, projectId, { tasks, baselineId })));
-  const flakyTask = isGreen ? tasks.find(({ flaky }) => flaky > 0)?.slug : undefined;
+  if (status !== "passed") {
+    const slower = await selectSlowerTests(sql, projectId, id, MAX_TESTS_PER_KIND);
+    return { compared: [], slower, flaky: [], flakyTask: undefined };
+  }
+  const isSmall = sumTasks(tasks, "passed") + sumTasks(tasks, "skipped") <= MAX_COMPARED_RESULTS;
+  const flakyTask = tasks.find(({ flaky }) => flaky > 0)?.slug;
   const [compared, slower, runId] = await Promise.all([
-    isCompared ? selectComparison(sql, projectId, id, undefined) : [],
+    baselineId === null || !isSmall ? [] : selectComparison(sql, projectId, id, undefined),
     selectSlowerTests(sql, projectId, id, MAX_TESTS_PER_KIND),
     flakyTask === undefined ? undefined : selectRunId(sql, projectId, id, flakyTask),
   ]);
@@ -82,7 +64,7 @@ export async function readChanges(
 type Row = { kind: string; mark: string; tests: readonly NamedTest[]; total: number; more: Path };
 
 /** Returns the kinds of changes that occur. */
-function changesByKind(projectId: string, execution: TimedExecutionRow, changes: Changes, absent: AbsentTests): Row[] {
+function changesByKind(projectId: string, execution: TimedExecutionRow, changes: Changes): Row[] {
   const path = executionPath(projectId, execution.id);
   const compared = (kind: string, title: string, mark: string): Row => {
     const tests = changes.compared.filter((row) => row.kind === kind);
@@ -94,7 +76,7 @@ function changesByKind(projectId: string, execution: TimedExecutionRow, changes:
       more: `${path}/comparison#${kind}`,
     };
   };
-  const ofGreen = [
+  return [
     compared("fixed", "Fixed", "passed"),
     {
       kind: "Flaky",
@@ -104,12 +86,9 @@ function changesByKind(projectId: string, execution: TimedExecutionRow, changes:
       more: toAddress(taskPath(projectId, execution.id, changes.flakyTask ?? ""), { status: "flaky" }),
     },
     compared("added", "Added", "new"),
-  ];
-  return [
-    ...(execution.status === "passed" ? ofGreen : []),
-    // Many of them are above the failures. A rerun may repeat only some tests.
-    ...(absent.missing.count > 0 || execution.buildId !== null ? [] : [compared("missing", "Did not run", "skipped")]),
-    ...(absent.newlySkipped.count > 0 ? [] : [compared("skipped", "Newly skipped", "skipped")]),
+    // A rerun may repeat only some tests.
+    ...(execution.buildId === null ? [compared("missing", "Did not run", "skipped")] : []),
+    compared("skipped", "Newly skipped", "skipped"),
   ].filter(({ tests }) => tests.length > 0);
 }
 
@@ -146,16 +125,11 @@ const SlowerRow = ({ projectId, tests }: { projectId: string; tests: readonly Sl
   </tr>
 );
 
-type ChangesProperties = {
-  projectId: string;
-  execution: TimedExecutionRow;
-  changes: Changes | undefined;
-  absent: AbsentTests;
-};
+type ChangesProperties = { projectId: string; execution: TimedExecutionRow; changes: Changes | undefined };
 
-export function ChangeList({ projectId, execution, changes, absent }: ChangesProperties): Html | null {
+export function ChangeList({ projectId, execution, changes }: ChangesProperties): Html | null {
   if (!changes) return null;
-  const rows = changesByKind(projectId, execution, changes, absent);
+  const rows = execution.status === "passed" ? changesByKind(projectId, execution, changes) : [];
   if (rows.length === 0 && changes.slower.length === 0) return null;
   return (
     <>

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import type { Html } from "../../../http/html.ts";
 import { absent } from "../../../http/problem.ts";
-import { readAbsentOfExecution } from "../../../operations/executions/absent_tests.ts";
+import { searchAbsentTests } from "../../../operations/executions/absent_tests.ts";
 import { isAnswered } from "../../../operations/executions/reruns.ts";
 import { hasEnded, progressOf, sumTasks } from "../../../rules/execution.ts";
 import type { AbsentTests } from "../../../schema/absent_tests.ts";
@@ -128,28 +128,27 @@ type Context = ProjectContext & { params: { executionId: string }; query: v.Infe
 
 async function loadExecution({ sql, project, params: { executionId }, query, role }: Context) {
   const projectId = project.id;
-  const [found, counts, failures] = await Promise.all([
-    selectExecution(sql, projectId, executionId),
+  const selected = selectExecution(sql, projectId, executionId).then((found) => found ?? absent());
+  const [execution, absentTests, counts, failures, shards] = await Promise.all([
+    selected,
+    selected.then((execution) => searchAbsentTests(sql, projectId, execution)),
     countFailures(sql, projectId, executionId),
     readFailures(sql, projectId, executionId, query.cause_after),
+    selectShards(sql, projectId, executionId),
   ]);
-  const execution = found ?? absent();
   const isOver = hasEnded(execution.status);
   const shownTasks = execution.tasks.slice(0, MAX_TASKS).map(({ slug }) => slug);
-  const [liveLog, changes, usual, names, reruns, isRerunnable, flakyTestId, gates, absentTests, shards, background] =
-    await Promise.all([
-      readLiveLog(sql, projectId, execution),
-      readChanges(sql, projectId, execution),
-      selectUsualDurations(sql, projectId, executionId, shownTasks),
-      selectExecutionNames(sql, projectId, [execution.baselineId, execution.rerunOf]),
-      isOver && execution.buildId === null ? selectReruns(sql, projectId, executionId) : [],
-      isOver && !execution.probe && role !== "viewer" && isAnswered(sql, projectId, execution),
-      findFlakyTest(sql, projectId, execution),
-      readGates(sql, projectId, execution),
-      readAbsentOfExecution(sql, projectId, executionId),
-      selectShards(sql, projectId, executionId),
-      readBackground(sql, projectId, execution, failures),
-    ]);
+  const [liveLog, changes, usual, names, reruns, isRerunnable, flakyTestId, gates, background] = await Promise.all([
+    readLiveLog(sql, projectId, execution),
+    readChanges(sql, projectId, execution),
+    selectUsualDurations(sql, projectId, executionId, shownTasks),
+    selectExecutionNames(sql, projectId, [execution.baselineId, execution.rerunOf]),
+    isOver && execution.buildId === null ? selectReruns(sql, projectId, executionId) : [],
+    isOver && !execution.probe && role !== "viewer" && isAnswered(sql, projectId, execution),
+    findFlakyTest(sql, projectId, execution),
+    readGates(sql, projectId, execution),
+    readBackground(sql, projectId, execution, failures),
+  ]);
   return {
     execution,
     counts,
@@ -250,7 +249,7 @@ function executionView(context: Context, data: ExecutionData): View {
       {waitingRerun({ projectId, publicUrl, execution })}
       <div data-region="failures">{failureSections(failures, view, data.background, causeContext, query)}</div>
       {isLive ? <LiveLogEnd projectId={projectId} executionId={executionId} log={liveLog} /> : null}
-      <ChangeList projectId={projectId} execution={execution} changes={changes} absent={data.absentTests} />
+      <ChangeList projectId={projectId} execution={execution} changes={changes} />
       <div data-region="tasks">
         {taskTable(projectId, execution, { usual, shards: data.shards, showsAll: query.tasks === "all", now })}
       </div>

@@ -4,9 +4,10 @@ import type { Sql } from "../../../database/connect.ts";
 import { type CaseAttachments, readCaseFiles } from "../../../operations/attachments/read.ts";
 import { type CausePage, readCauses } from "../../../operations/executions/failures.ts";
 import type { CaseAttachmentRow } from "../../../store/attachments.ts";
-import { type ListedCommit, selectCommitsBetween } from "../../../store/commits.ts";
+import type { ListedCommit } from "../../../store/commits.ts";
 import { type FailureEvidence, selectFailureEvidence } from "../../../store/failures.ts";
 import { type PassAtCommit, selectPassesAtCommit } from "../../../store/same_commit.ts";
+import { readCommitRanges } from "../../components/commit_ranges.ts";
 import { readCauseCursor, writeCauseCursor } from "../../components/causes.ts";
 
 /** Number of causes on a page. */
@@ -27,9 +28,6 @@ export type Failures = Pick<CausePage, "causes" | "totals"> & {
   next: string | undefined;
 };
 
-/** Maximum number of ranges of commits that are looked up. */
-const MAX_RANGES = 5;
-
 /** What explains the failures of the first cause pages besides their judgement. */
 export type Background = {
   /** Passes at the commit, by `keyOf` of the failure. */
@@ -46,27 +44,19 @@ export async function readBackground(
   execution: Tested,
   { causes, evidence }: Pick<Failures, "causes" | "evidence">,
 ): Promise<Background> {
-  const rangeOf = (failure: { runId: string; number: number }): string | undefined => {
-    const { goodCommit = null, sinceExecutionId = null, sinceCommit = null } = evidence.get(keyOf(failure)) ?? {};
-    const bad = sinceExecutionId === null ? null : sinceCommit;
-    return goodCommit === null || bad === null || goodCommit === bad ? undefined : `${goodCommit} ${bad}`;
-  };
   const heads = causes.map(({ failures }) => failures[0]);
-  const ranges = [...new Set(heads.flatMap((head) => rangeOf(head) ?? []))].slice(0, MAX_RANGES);
-  const [passes, commits] = await Promise.all([
+  const brokenOf = (failure: { runId: string; number: number }) => {
+    const { goodCommit = null, sinceExecutionId = null, sinceCommit = null } = evidence.get(keyOf(failure)) ?? {};
+    return { goodCommit, sinceCommit: sinceExecutionId === null ? null : sinceCommit };
+  };
+  const [passes, commitsOf] = await Promise.all([
     // Results of forks are stored apart.
     execution.untrusted ? [] : selectPassesAtCommit(sql, projectId, execution, heads),
-    Promise.all(
-      ranges.map(async (range) => {
-        const [good = "", bad = ""] = range.split(" ");
-        return [range, await selectCommitsBetween(sql, projectId, { good, bad })] as const;
-      }),
-    ),
+    readCommitRanges(sql, projectId, heads.map(brokenOf)),
   ]);
-  const byRange = new Map(commits);
   return {
-    passes: new Map(passes.map((pass) => [keyOf(pass), pass])),
-    commitsOf: (failure) => byRange.get(rangeOf(failure) ?? "") ?? [],
+    passes: new Map(passes.map((pass) => [keyOf(pass.failed), pass])),
+    commitsOf: (failure) => commitsOf(brokenOf(failure)),
   };
 }
 

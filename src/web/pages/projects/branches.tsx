@@ -17,7 +17,7 @@ const STALE_DAYS = 7;
 /** Maximum number of branches that are not folded. */
 const MAX_BRANCHES = 6;
 /** Maximum number of branches. */
-export const MAX_BRANCH_HEADS = 12;
+export const MAX_BRANCH_HEADS = 10;
 
 type BranchRow = {
   /** A branch, or a merge queue. */

@@ -67,7 +67,7 @@ function TestRow({ test, ...context }: NeedsContext & { test: TestCaseRow }): Ht
         ) : null}
         <span class="small soft">
           {isBroken ? "broken" : flakeWords(test)}
-          {test.lastFailedAt === null ? null : [", last ", <Ago at={test.lastFailedAt} now={now} />]}
+          {test.lastFailedAt === null ? null : [", last failure ", <Ago at={test.lastFailedAt} now={now} />]}
           <Owners projectId={projectId} owners={test.owners} />
         </span>
       </td>

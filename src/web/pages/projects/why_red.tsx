@@ -9,6 +9,7 @@ import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { firstPlainLine } from "../../../wording/first_line.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { redTaskWords } from "../../../wording/task.ts";
+import type { CommitRanges } from "../../components/commit_ranges.ts";
 import { MarkCell, TableHead } from "../../components/list.tsx";
 import { Tag } from "../../components/status.tsx";
 import { Ago, Breakable, Commit, External, toStateSpan } from "../../components/text.tsx";
@@ -27,18 +28,11 @@ type WhyRedProperties = {
   /** The number of red tasks that are not listed. */
   moreTasks: number;
   tests: readonly BrokenTest[];
-  /** The commits of each range (`rangeOf`) that are known. */
-  changes: ReadonlyMap<string, readonly ListedCommit[]>;
+  commitsOf: CommitRanges;
   /** The names of the visitor as an owner. */
   me: readonly string[];
   now: Date;
 };
-
-/** Returns the commits between which the test broke, as `GOOD BAD`; undefined if one of them is unknown. */
-export const rangeOf = ({ goodCommit, sinceCommit }: BrokenTest): string | undefined =>
-  goodCommit === null || sinceCommit === null || goodCommit === sinceCommit
-    ? undefined
-    : `${goodCommit} ${sinceCommit}`;
 
 export function WhyRed({
   projectId,
@@ -46,7 +40,7 @@ export function WhyRed({
   tasks,
   moreTasks,
   tests,
-  changes,
+  commitsOf,
   me,
   now,
 }: WhyRedProperties): Html | null {
@@ -69,7 +63,7 @@ export function WhyRed({
                   projectId={projectId}
                   test={test}
                   isMine={test.owners.some((owner) => me.includes(owner))}
-                  commits={changes.get(rangeOf(test) ?? "") ?? []}
+                  commits={commitsOf(test)}
                   now={now}
                 />
               ))}
