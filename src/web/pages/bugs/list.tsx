@@ -2,7 +2,14 @@
 
 import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
-import { type BugReportSort, type BugStatus, severity as severitySchema } from "../../../schema/bug_reports.ts";
+import { BUG_KEYS, type BugCondition, readBugSearch } from "../../../rules/bug_search.ts";
+import { type SearchProblem, addSearchWords, toSearchWord } from "../../../rules/search_words.ts";
+import {
+  BUG_STATUSES,
+  type BugReportSort,
+  SEVERITIES,
+  severity as severitySchema,
+} from "../../../schema/bug_reports.ts";
 import { listText, mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
 import { selectOccurrenceDays } from "../../../store/bug_evidence.ts";
@@ -11,14 +18,15 @@ import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { selectOwners, selectTaskSlugs } from "../../../store/filter_options.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { Empty, Pager } from "../../components/list.tsx";
-import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
+import { FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
+import { SearchBar } from "../../components/search_bar.tsx";
 import { type Choice, Csrf } from "../../components/form.tsx";
 import { Mark, wordOf } from "../../components/status.tsx";
 import { type ProjectRef, SeeOther, type View, form, page, type ProjectContext } from "../../site/page.ts";
 import { toAddress, toQuery } from "../../site/paths.ts";
 import { LIST_DAYS } from "./evidence.tsx";
 import { TRIAGE_CHANGES, TRIAGE_NOTICES, bugRow, bugTable, triage, undoOf } from "./list_table.tsx";
-import { SEVERITIES, STATUSES, STILL_OPEN, bugsPath, change } from "./shared.tsx";
+import { STILL_OPEN, bugsPath, change } from "./shared.tsx";
 
 const PAGE_SIZE = 20;
 
@@ -30,7 +38,7 @@ const toOptions = (first: string, values: readonly string[]): Choice[] => [
 const SOURCES = ["automatic", "manual"] as const;
 
 const STATUS_OPTIONS: readonly Choice[] = [
-  ["", "open"],
+  ["", "–"],
   ["open", "open, not started"],
   ["in_progress", "in progress"],
   ["resolved", "resolved"],
@@ -49,7 +57,8 @@ const SORT_OPTIONS: readonly Choice[] = [
 const SORTS = ["severity", "newest", "lastSeenAt", "occurrences"] as const;
 
 const listQuery = v.strictObject({
-  q: mayBeEmpty(text(200)),
+  q: mayBeEmpty(text(500)),
+  // Each of these becomes a word of `q`.
   status: v.optional(v.string()),
   severity: mayBeEmpty(severitySchema),
   source: mayBeEmpty(v.picklist(SOURCES, `expected "automatic" or "manual"`)),
@@ -66,18 +75,39 @@ const listQuery = v.strictObject({
 
 type ListQuery = v.InferOutput<typeof listQuery>;
 
-const statusesText = listText(STATUSES);
+const statusesText = listText(BUG_STATUSES);
 
-const readStatuses = (value: string | undefined): readonly BugStatus[] => {
-  if (!value) return STILL_OPEN;
+function toStatusWord(value: string): string {
   const read = v.safeParse(statusesText, value);
-  return read.success ? read.output : refuse(`Cannot read "status": ${read.issues[0].message}`);
-};
+  const statuses = read.success ? read.output : refuse(`Cannot read "status": ${read.issues[0].message}`);
+  return statuses!.length === BUG_STATUSES.length ? "is:any" : `is:${statuses!.join(",")}`;
+}
+
+/** Returns the words of the parameters beside `q`. */
+const chosenWords = ({ status, severity, source, task, assignee, owner }: ListQuery): string[] =>
+  [
+    status && toStatusWord(status),
+    severity && `severity:${severity}`,
+    source && `is:${source}`,
+    task && toSearchWord("task", task),
+    assignee && toSearchWord("assignee", assignee),
+    owner && toSearchWord("owner", owner),
+  ].filter((word) => word !== undefined && word !== "") as string[];
+
+/** Without a status, the list has the bugs that are not resolved or ignored. */
+function toConditions(q: string | undefined): { conditions: BugCondition[] } | SearchProblem {
+  const search = q === undefined ? { conditions: [] } : readBugSearch(q);
+  if ("problem" in search || search.conditions.some(({ field }) => field === "status")) return search;
+  return { conditions: [{ field: "status", is: STILL_OPEN }, ...search.conditions] };
+}
 
 /** By severity, regressed bugs come first, so the list is two keyset queries in sequence. */
 async function selectList({ sql, project, query, cursors }: Context) {
   const projectId = project.id;
-  const { q, severity, source, task, assignee, owner, sort, cursor } = query;
+  const { q, sort, cursor } = query;
+  const search = toConditions(q);
+  if ("problem" in search) return { shown: [], next: undefined, problem: search.problem };
+  const { conditions } = search;
   const by: BugReportSort = sort ?? "impact";
   const bySeverity = by === "severity";
   const list = `bugs ${projectId} ${by}`;
@@ -85,15 +115,8 @@ async function selectList({ sql, project, query, cursors }: Context) {
   const select = (regressed: boolean | undefined, limit: number, from: readonly string[]) =>
     selectBugReports(sql, projectId, {
       limit,
-      q,
-      status: readStatuses(query.status),
-      severity,
-      source,
-      task_slug: task,
-      assignee,
-      owner,
+      conditions: regressed === undefined ? conditions : [...conditions, { field: "regressed", is: regressed }],
       sort: by,
-      regressed,
       after: from.length > 0 ? from : undefined,
     });
   const first = part === "back" ? await select(true, PAGE_SIZE, after) : [];
@@ -105,7 +128,7 @@ async function selectList({ sql, project, query, cursors }: Context) {
   const shown = rows.slice(0, PAGE_SIZE);
   const last = rows.length > PAGE_SIZE ? shown.at(-1) : undefined;
   const lastKeys = last && [shown.length <= first.length && bySeverity ? "back" : "", last.key, String(last.number)];
-  return { shown, next: lastKeys && cursors.write(list, lastKeys) };
+  return { shown, next: lastKeys && cursors.write(list, lastKeys), problem: undefined };
 }
 
 /** Returns a headline such as "12 open bugs: 1 critical, 8 major; 2 regressed". */
@@ -123,7 +146,7 @@ function openOf(tally: Awaited<ReturnType<typeof countOpenBugs>>): { status: str
 
 const moveForm = v.strictObject({
   do: v.pipe(v.string(), v.regex(/^[a-z]{4,8} [1-9]\d{0,8}$/, "expected a known operation")),
-  back: v.pipe(v.string(), v.maxLength(2_000, "expected the address of the list")),
+  back: v.pipe(v.string(), v.maxLength(6_000, "expected the address of the list")),
 });
 
 type Context = ProjectContext & { query: ListQuery };
@@ -135,7 +158,7 @@ async function loadList(context: Context) {
     project: { id },
     now,
   } = context;
-  const [{ shown, next }, tally, tasks, owners] = await Promise.all([
+  const [{ shown, next, problem }, tally, tasks, owners] = await Promise.all([
     selectList(context),
     countOpenBugs(sql, id),
     selectTaskSlugs(sql, id, MAX_CHOICES + 1),
@@ -147,7 +170,7 @@ async function loadList(context: Context) {
     selectOccurrenceDays(sql, id, ids, { now, days: LIST_DAYS }),
     selectTestCaseNames(sql, id, testIds),
   ]);
-  return { bugs: shown, next, tally, tasks, owners, days: Map.groupBy(occurred, ({ bugId }) => bugId), tests };
+  return { bugs: shown, next, problem, tally, tasks, owners, days: Map.groupBy(occurred, ({ bugId }) => bugId), tests };
 }
 
 type ListData = Awaited<ReturnType<typeof loadList>>;
@@ -160,21 +183,33 @@ const isFiltered = (query: ListQuery): boolean => {
   return Object.values(filters).some(Boolean);
 };
 
-type FiltersProperties = { path: Path; query: ListQuery; tasks: readonly string[]; owners: readonly string[] };
+type FiltersProperties = {
+  path: Path;
+  query: ListQuery;
+  problem: string | undefined;
+  tasks: readonly string[];
+  owners: readonly string[];
+};
 
-const Filters = ({ path, query, tasks, owners }: FiltersProperties): Html => (
-  <FilterBar path={path} isFiltered={isFiltered(query)}>
+const Filters = ({ path, query, problem, tasks, owners }: FiltersProperties): Html => (
+  <SearchBar
+    path={path}
+    q={query.q}
+    problem={problem}
+    isFiltered={isFiltered(query)}
+    example="is:regressed severity:critical text"
+    order={<FilterSelect label="Order" name="sort" options={SORT_OPTIONS} value={query.sort} />}
+    hint="Also: is:regressed, label:checkout, test:cart, first:>2026-01-31, last:<2026-01-31. All words must hold; the rest is text in title or description."
+  >
     {[
-      <FilterText label="Title or description" name="q" value={query.q} type="search" />,
-      <FilterSelect label="Status" name="status" options={STATUS_OPTIONS} value={query.status} />,
-      <FilterSelect label="Severity" name="severity" options={toOptions("any", SEVERITIES)} value={query.severity} />,
-      <FilterSelect label="Source" name="source" options={toOptions("any source", SOURCES)} value={query.source} />,
-      <FilterName label="Task" name="task" names={tasks} value={query.task} />,
-      <FilterText label="Assignee" name="assignee" value={query.assignee} />,
-      <FilterName label="Owner" name="owner" names={owners} value={query.owner} />,
-      <FilterSelect label="Order" name="sort" options={SORT_OPTIONS} value={query.sort} />,
+      <FilterSelect label="Status" name="status" options={STATUS_OPTIONS} value={undefined} />,
+      <FilterSelect label="Severity" name="severity" options={toOptions("–", SEVERITIES)} value={undefined} />,
+      <FilterSelect label="Source" name="source" options={toOptions("–", SOURCES)} value={undefined} />,
+      <FilterName label="Task" name="task" names={tasks} value={undefined} first="–" />,
+      <FilterText label="Assignee" name="assignee" value={undefined} />,
+      <FilterName label="Owner" name="owner" names={owners} value={undefined} first="–" />,
     ]}
-  </FilterBar>
+  </SearchBar>
 );
 
 function NoBugs({ project, isFiltered }: { project: ProjectRef; isFiltered: boolean }): Html {
@@ -233,20 +268,30 @@ function listView(context: Context, data: ListData): View {
         <Mark status={open.status} word={false} /> {open.text}
       </h1>
       <div class="meta quiet">
-        <a href={toAddress(path, { assignee: visitor.name })}>assigned to me</a>
-        <a href={`${path}?status=resolved&sort=lastSeenAt`}>resolved</a>
-        <a href={`${path}?status=ignored`}>ignored</a> {role === "viewer" ? null : <a href={`${path}/new`}>new bug</a>}
+        <a href={toAddress(path, { q: toSearchWord("assignee", visitor.name) })}>assigned to me</a>
+        <a href={`${path}?q=is:resolved&sort=lastSeenAt`}>resolved</a>
+        <a href={`${path}?q=is:ignored`}>ignored</a> {role === "viewer" ? null : <a href={`${path}/new`}>new bug</a>}
       </div>
-      <Filters path={path} query={query} tasks={data.tasks} owners={data.owners} />
-      <Bugs context={context} data={data} />
+      <Filters path={path} query={query} problem={data.problem} tasks={data.tasks} owners={data.owners} />
+      {data.problem === undefined ? <Bugs context={context} data={data} /> : null}
       <Pager path={path} query={viewOf(query)} cursor={data.next} />
     </>
   );
-  return { title: "Bugs", body, section: "bugs" };
+  return { title: "Bugs", body, section: "bugs", ...(data.problem === undefined ? {} : { status: 400 }) };
 }
 
-export const bugListPage = page("/projects/:projectId/bugs", { access: "viewer", query: listQuery }, async (context) =>
-  listView(context, await loadList(context)),
+export const bugListPage = page(
+  "/projects/:projectId/bugs",
+  { access: "viewer", query: listQuery },
+  async (context) => {
+    const { query, project } = context;
+    const chosen = chosenWords(query);
+    if (chosen.length > 0) {
+      const q = addSearchWords(query.q ?? "", BUG_KEYS, chosen);
+      return new SeeOther(toAddress(bugsPath(project.id), { q, sort: query.sort }));
+    }
+    return listView(context, await loadList(context));
+  },
 );
 
 export const triageForm = form(

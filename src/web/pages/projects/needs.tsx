@@ -119,7 +119,7 @@ export function NeedsAttention({ needs, ...context }: NeedsContext & { needs: Ne
           <h2 id="flaky">
             Flaky tests{" "}
             <small>
-              <a href={`/projects/${projectId}/tests?health=flaky`}>all flaky tests</a>
+              <a href={`/projects/${projectId}/tests?q=is:flaky`}>all flaky tests</a>
             </small>
           </h2>
           <CardTable caption="Flaky tests, the most failures first" kind="projects">
