@@ -287,8 +287,9 @@ export const bugListPage = page(
     const { query, project } = context;
     const chosen = chosenWords(query);
     if (chosen.length > 0) {
+      const { sort, changed, bug, undo } = query;
       const q = addSearchWords(query.q ?? "", BUG_KEYS, chosen);
-      return new SeeOther(toAddress(bugsPath(project.id), { q, sort: query.sort }));
+      return new SeeOther(toAddress(bugsPath(project.id), { q, sort, changed, bug, undo }));
     }
     return listView(context, await loadList(context));
   },

@@ -282,7 +282,8 @@ export const cataloguePage = page(
     const chosen = chosenWords(query);
     if (chosen.length > 0) {
       const q = addSearchWords(query.q ?? "", TEST_KEYS, chosen);
-      return new SeeOther(toAddress(testsPath(project.id), { q, sort: query.sort }));
+      const changed = query.changed?.toString();
+      return new SeeOther(toAddress(testsPath(project.id), { q, sort: query.sort, changed }));
     }
     return catalogueView(context, await loadCatalogue(context));
   },
