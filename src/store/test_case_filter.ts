@@ -52,8 +52,6 @@ async function hasFew(sql: Sql, numbers: Fragment): Promise<boolean> {
   return row!.few;
 }
 
-const isFlag = (sql: Sql, condition: Fragment, is: boolean): Fragment => (is ? condition : sql`not ${condition}`);
-
 const contains = (sql: Sql, column: Fragment, text: string): Fragment =>
   sql`position(lower(${text}) in lower(${column})) > 0`;
 
@@ -62,11 +60,11 @@ function conditionOf(sql: Sql, projectId: string, condition: Exclude<TestConditi
     case "health":
       return sql`${healthOf(sql)} = any(${toTextArray(condition.is)}::text[])`;
     case "owned":
-      return isFlag(sql, isOwned(sql, sql`c`), condition.is);
+      return condition.is ? isOwned(sql, sql`c`) : sql`not ${isOwned(sql, sql`c`)}`;
     case "quarantined":
       return condition.is ? sql`q.test_case is not null` : sql`q.test_case is null`;
     case "skipped":
-      return isFlag(sql, sql`coalesce(q.skip, false)`, condition.is);
+      return condition.is ? sql`q.skip` : sql`not coalesce(q.skip, false)`;
     case "owner":
       return isOwnedBy(sql, projectId, sql`c`, [condition.is]);
     case "task":

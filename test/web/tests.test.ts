@@ -186,6 +186,25 @@ describe("one test", () => {
     expect((await look("viewer", `${path}?status=broken`)).status).toBe(400);
   });
 
+  test("says how often it failed in each of the last weeks", async () => {
+    const { path, upload, list } = await createProject();
+    const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+    for (const [days, letters] of [
+      [80, "f"],
+      [15, "p"],
+      [15, "f"],
+      [8, "s"],
+      [0, "p"],
+    ] as const)
+      await upload(letters, `completed_at=${daysAgo(days)}`);
+    await upload("f", "execution_key=again");
+    await upload("p", "execution_key=again");
+    const [{ id }] = await list("/test-cases");
+    const { words } = await look("viewer", `${path}/tests/${id}`);
+    expect(words).toContain("Failures by week 2 failures in 8 weeks");
+    expect(words).toContain(`this week last: ${"no results, ".repeat(5)}1 of 2, no results, 1 of 2`);
+  });
+
   test("is quarantined, freed and given to somebody on its own page", async () => {
     const path = `${base}/${await idOf("case 2")}`;
     const { status, location } = await fill("member", `${path}/quarantine`, { reason: "known <i>", until: "" });
