@@ -4,13 +4,8 @@ import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
 import { BUG_KEYS, type BugCondition, readBugSearch } from "../../../rules/bug_search.ts";
 import { type SearchProblem, addSearchWords, toSearchWord } from "../../../rules/search_words.ts";
-import {
-  BUG_STATUSES,
-  type BugReportSort,
-  SEVERITIES,
-  severity as severitySchema,
-} from "../../../schema/bug_reports.ts";
-import { listText, mayBeEmpty, text } from "../../../schema/fields.ts";
+import { type BugReportSort, SEVERITIES } from "../../../schema/bug_reports.ts";
+import { mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
 import { selectOccurrenceDays } from "../../../store/bug_evidence.ts";
 import { type BugReportRow, countOpenBugs, selectBugByNumber, selectBugReports } from "../../../store/bug_reports.ts";
@@ -18,54 +13,20 @@ import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { selectOwners, selectTaskSlugs } from "../../../store/filter_options.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { Empty, Pager } from "../../components/list.tsx";
-import { FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
-import { SearchBar } from "../../components/search_bar.tsx";
-import { type Choice, Csrf } from "../../components/form.tsx";
-import { Mark, wordOf } from "../../components/status.tsx";
+import { MAX_CHOICES } from "../../components/filters.tsx";
+import { Csrf } from "../../components/form.tsx";
+import { Mark } from "../../components/status.tsx";
 import { type ProjectRef, SeeOther, type View, form, page, type ProjectContext } from "../../site/page.ts";
 import { toAddress, toQuery } from "../../site/paths.ts";
 import { LIST_DAYS } from "./evidence.tsx";
+import { BugSearch, bugSearchFields, chosenBugWords } from "./list_search.tsx";
 import { TRIAGE_CHANGES, TRIAGE_NOTICES, bugRow, bugTable, triage, undoOf } from "./list_table.tsx";
 import { STILL_OPEN, bugsPath, change } from "./shared.tsx";
 
 const PAGE_SIZE = 20;
 
-const toOptions = (first: string, values: readonly string[]): Choice[] => [
-  ["", first],
-  ...values.map((value): Choice => [value, wordOf(value)]),
-];
-
-const SOURCES = ["automatic", "manual"] as const;
-
-const STATUS_OPTIONS: readonly Choice[] = [
-  ["", "–"],
-  ["open", "open, not started"],
-  ["in_progress", "in progress"],
-  ["resolved", "resolved"],
-  ["ignored", "ignored"],
-  ["open,in_progress,resolved,ignored", "any"],
-];
-
-const SORT_OPTIONS: readonly Choice[] = [
-  ["", "Impact, last 14 days"],
-  ["severity", "Regressed first, then severity"],
-  ["newest", "Newest"],
-  ["lastSeenAt", "Last seen"],
-  ["occurrences", "Most failures"],
-];
-
-const SORTS = ["severity", "newest", "lastSeenAt", "occurrences"] as const;
-
 const listQuery = v.strictObject({
-  q: mayBeEmpty(text(500)),
-  // Each of these becomes a word of `q`.
-  status: v.optional(v.string()),
-  severity: mayBeEmpty(severitySchema),
-  source: mayBeEmpty(v.picklist(SOURCES, `expected "automatic" or "manual"`)),
-  task: mayBeEmpty(text(200)),
-  assignee: mayBeEmpty(text(200)),
-  owner: mayBeEmpty(text(200)),
-  sort: mayBeEmpty(v.picklist(SORTS, "expected a known order")),
+  ...bugSearchFields,
   cursor: mayBeEmpty(text(200)),
   // The last change: what was done to which bug, and how to undo it
   changed: v.optional(v.picklist(Object.keys(TRIAGE_NOTICES), "expected a known operation")),
@@ -74,25 +35,6 @@ const listQuery = v.strictObject({
 });
 
 type ListQuery = v.InferOutput<typeof listQuery>;
-
-const statusesText = listText(BUG_STATUSES);
-
-function toStatusWord(value: string): string {
-  const read = v.safeParse(statusesText, value);
-  const statuses = read.success ? read.output : refuse(`Cannot read "status": ${read.issues[0].message}`);
-  return statuses!.length === BUG_STATUSES.length ? "is:any" : `is:${statuses!.join(",")}`;
-}
-
-/** Returns the words of the parameters beside `q`. */
-const chosenWords = ({ status, severity, source, task, assignee, owner }: ListQuery): string[] =>
-  [
-    status && toStatusWord(status),
-    severity && `severity:${severity}`,
-    source && `is:${source}`,
-    task && toSearchWord("task", task),
-    assignee && toSearchWord("assignee", assignee),
-    owner && toSearchWord("owner", owner),
-  ].filter((word) => word !== undefined && word !== "") as string[];
 
 /** Without a status, the list has the bugs that are not resolved or ignored. */
 function toConditions(q: string | undefined): { conditions: BugCondition[] } | SearchProblem {
@@ -183,35 +125,6 @@ const isFiltered = (query: ListQuery): boolean => {
   return Object.values(filters).some(Boolean);
 };
 
-type FiltersProperties = {
-  path: Path;
-  query: ListQuery;
-  problem: string | undefined;
-  tasks: readonly string[];
-  owners: readonly string[];
-};
-
-const Filters = ({ path, query, problem, tasks, owners }: FiltersProperties): Html => (
-  <SearchBar
-    path={path}
-    q={query.q}
-    problem={problem}
-    isFiltered={isFiltered(query)}
-    example="is:regressed severity:critical text"
-    order={<FilterSelect label="Order" name="sort" options={SORT_OPTIONS} value={query.sort} />}
-    hint="Also: is:regressed, label:checkout, test:cart, first:>2026-01-31, last:<2026-01-31. All words must hold; the rest is text in title or description."
-  >
-    {[
-      <FilterSelect label="Status" name="status" options={STATUS_OPTIONS} value={undefined} />,
-      <FilterSelect label="Severity" name="severity" options={toOptions("–", SEVERITIES)} value={undefined} />,
-      <FilterSelect label="Source" name="source" options={toOptions("–", SOURCES)} value={undefined} />,
-      <FilterName label="Task" name="task" names={tasks} value={undefined} first="–" />,
-      <FilterText label="Assignee" name="assignee" value={undefined} />,
-      <FilterName label="Owner" name="owner" names={owners} value={undefined} first="–" />,
-    ]}
-  </SearchBar>
-);
-
 function NoBugs({ project, isFiltered }: { project: ProjectRef; isFiltered: boolean }): Html {
   if (isFiltered)
     return <Empty action={<a href={bugsPath(project.id)}>Show all open bugs</a>}>No bugs match the filters.</Empty>;
@@ -272,7 +185,13 @@ function listView(context: Context, data: ListData): View {
         <a href={`${path}?q=is:resolved&sort=lastSeenAt`}>resolved</a>
         <a href={`${path}?q=is:ignored`}>ignored</a> {role === "viewer" ? null : <a href={`${path}/new`}>new bug</a>}
       </div>
-      <Filters path={path} query={query} problem={data.problem} tasks={data.tasks} owners={data.owners} />
+      <BugSearch
+        {...{ path, query }}
+        problem={data.problem}
+        isFiltered={isFiltered(query)}
+        tasks={data.tasks}
+        owners={data.owners}
+      />
       {data.problem === undefined ? <Bugs context={context} data={data} /> : null}
       <Pager path={path} query={viewOf(query)} cursor={data.next} />
     </>
@@ -285,7 +204,7 @@ export const bugListPage = page(
   { access: "viewer", query: listQuery },
   async (context) => {
     const { query, project } = context;
-    const chosen = chosenWords(query);
+    const chosen = chosenBugWords(query);
     if (chosen.length > 0) {
       const { sort, changed, bug, undo } = query;
       const q = addSearchWords(query.q ?? "", BUG_KEYS, chosen);

@@ -5,23 +5,21 @@ import type { Html, Path } from "../../../http/html.ts";
 import { catchUp } from "../../../operations/health/catch_up.ts";
 import { integerText, mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
-import { splitTags, tagFilter } from "../../../schema/tags.ts";
 import { addSearchWords, toSearchWord } from "../../../rules/search_words.ts";
 import { TEST_KEYS, readTestSearch } from "../../../rules/test_search.ts";
-import { readVariant } from "../../../rules/variants.ts";
-import { HEALTHS, type TestCasePatch, health } from "../../../schema/test_cases.ts";
+import type { TestCasePatch } from "../../../schema/test_cases.ts";
 import { type OwnerTally, selectOwnerTally } from "../../../store/case_record.ts";
 import { selectOwners, selectTaskSlugs } from "../../../store/filter_options.ts";
 import { type ProjectCounts, selectTally } from "../../../store/overview.ts";
 import { selectTestCases } from "../../../store/test_cases.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { Empty, FirstReportLink, Pager } from "../../components/list.tsx";
-import { FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
-import { SearchBar } from "../../components/search_bar.tsx";
-import { type Choice, Csrf } from "../../components/form.tsx";
+import { MAX_CHOICES } from "../../components/filters.tsx";
+import { Csrf } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { SeeOther, type View, form, page, type ProjectContext } from "../../site/page.ts";
 import { testPath, toAddress, toQuery } from "../../site/paths.ts";
+import { CatalogueSearch, chosenTestWords, searchFields } from "./catalogue_search.tsx";
 import { brokenTable, bulkFields, catalogueTable, isTicked } from "./catalogue_tables.tsx";
 import { COUNT_TIMEOUT_MS, change, day, testsPath, toQuarantine } from "./changes.tsx";
 
@@ -31,63 +29,14 @@ const MAX_BROKEN_TESTS = 5;
 
 const MAX_OWNERS = 6;
 
-const SORTS = ["flakeRate", "failures", "p95Ms", "lastRunAt", "firstSeen"] as const;
-
-const SORT_OPTIONS: readonly Choice[] = [
-  ["", "flakiest first"],
-  ["failures", "most failures first"],
-  ["p95Ms", "slowest first"],
-  ["lastRunAt", "last run first"],
-  ["firstSeen", "first seen"],
-];
-
-const toOptions = (first: string, values: readonly string[]): Choice[] => [
-  ["", first],
-  ...values.map((value): Choice => [value, value]),
-];
-
-const QUARANTINE_OPTIONS: readonly Choice[] = [
-  ["", "–"],
-  ["true", "quarantined"],
-  ["false", "not quarantined"],
-];
-
-const OWNED_OPTIONS: readonly Choice[] = [
-  ["", "–"],
-  ["true", "with an owner"],
-  ["false", "without an owner"],
-];
-
-const FLAGS = ["true", "false"] as const;
-const flag = mayBeEmpty(v.picklist(FLAGS, `expected "true" or "false"`));
-
 const catalogueQuery = v.strictObject({
-  q: mayBeEmpty(text(500)),
-  // Each of these becomes a word of `q`.
-  health: mayBeEmpty(health),
-  task: mayBeEmpty(text(200)),
-  tag: tagFilter,
-  owner: mayBeEmpty(text(200)),
-  owned: flag,
-  quarantined: flag,
-  sort: mayBeEmpty(v.picklist(SORTS, "expected a known order")),
+  ...searchFields,
   cursor: mayBeEmpty(text(200)),
   /** The number of test cases that the form changed. */
   changed: v.optional(integerText(0, 100)),
 });
 
 type CatalogueQuery = v.InferOutput<typeof catalogueQuery>;
-
-/** Returns the words of the parameters beside `q`. */
-const chosenWords = ({ health, task, tag, owner, owned, quarantined }: CatalogueQuery): string[] =>
-  [
-    health && `is:${health}`,
-    task && toSearchWord("task", task),
-    ...splitTags(tag ?? "").map((one) => toSearchWord("tag", one)),
-    owner && toSearchWord("owner", owner),
-    owned && (owned === "true" ? "is:owned" : "is:unowned"),
-    quarantined && (quarantined === "true" ? "is:quarantined" : "is:unquarantined"),
-  ].filter((word) => word !== undefined);
 
 const toSearch = (q: string | undefined) => (q === undefined ? { conditions: [] } : readTestSearch(q));
 
@@ -184,45 +133,6 @@ function CatalogueFacts({ projectId, data }: { projectId: string; data: Catalogu
   );
 }
 
-/** Whether one of the tasks is a variant: without any, there are no tags to filter by. */
-const hasVariants = (tasks: readonly string[]): boolean => tasks.some((task) => readVariant(task).tags.length > 0);
-
-type FiltersProperties = {
-  path: Path;
-  query: CatalogueQuery;
-  problem: string | undefined;
-  tasks: readonly string[];
-  owners: readonly string[];
-};
-
-const Filters = ({ path, query, problem, tasks, owners }: FiltersProperties): Html => (
-  <SearchBar
-    path={path}
-    q={query.q}
-    problem={problem}
-    isFiltered={isFiltered(query)}
-    example="is:flaky owner:@acme/cart failed:>2 text"
-    order={
-      <FilterSelect
-        label="Order"
-        name="sort"
-        options={SORT_OPTIONS}
-        value={query.sort === "flakeRate" ? "" : query.sort}
-      />
-    }
-    hint="Also: suite:cart, failed:>2, flaky:>5%, slow:>2s, is:skipped. All words must hold; the rest is text in suite, name or file."
-  >
-    {[
-      <FilterSelect label="Health" name="health" options={toOptions("–", HEALTHS)} value={undefined} />,
-      <FilterName label="Task" name="task" names={tasks} value={undefined} first="–" />,
-      hasVariants(tasks) ? <FilterText label="Tag" name="tag" value={undefined} max={600} /> : null,
-      <FilterName label="Owner" name="owner" names={owners} value={undefined} first="–" />,
-      <FilterSelect label="Owned" name="owned" options={OWNED_OPTIONS} value={undefined} />,
-      <FilterSelect label="Quarantine" name="quarantined" options={QUARANTINE_OPTIONS} value={undefined} />,
-    ]}
-  </SearchBar>
-);
-
 const NoTests = ({ projectId, isFiltered }: { projectId: string; isFiltered: boolean }): Html =>
   isFiltered ? (
     <Empty action={<a href={testsPath(projectId)}>All tests</a>}>No tests match the filters.</Empty>
@@ -266,7 +176,7 @@ function catalogueView(context: Context, data: CatalogueData): View {
         </p>
       )}
       {brokenTable(project.id, broken.slice(0, MAX_BROKEN_TESTS), broken.length > MAX_BROKEN_TESTS, now)}
-      <Filters path={path} query={query} problem={problem} tasks={tasks} owners={owners} />
+      <CatalogueSearch {...{ path, query, problem, tasks, owners }} isFiltered={isFiltered(query)} />
       {problem === undefined ? <Tests context={context} data={data} /> : null}
       <Pager path={path} query={list} cursor={next} />
     </>
@@ -279,7 +189,7 @@ export const cataloguePage = page(
   { access: "viewer", query: catalogueQuery },
   async (context) => {
     const { query, project } = context;
-    const chosen = chosenWords(query);
+    const chosen = chosenTestWords(query);
     if (chosen.length > 0) {
       const q = addSearchWords(query.q ?? "", TEST_KEYS, chosen);
       const changed = query.changed?.toString();
