@@ -14,7 +14,6 @@ import { type UploadArguments, readArguments, toParameters } from "./upload_opti
 import { holdAttachments, uploadAttachments } from "./upload_attachments.ts";
 import { createVoice, tellProblem, tellRun, type Voice } from "./upload_output.ts";
 import { type Reports, sendReports, type UploadEnd } from "./upload_request.ts";
-import { askNewTests } from "./new_tests_request.ts";
 import type { AttemptReport, TestedCommand } from "./attempts.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
 import { fileClockMs } from "../runner/report_files.ts";
@@ -184,7 +183,10 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
   const attempts = (): TestedCommand => ({
     ...{ command: command!, rerun, invocation, signal: stop!.signal, note: voice.note },
     ...{ format: parameters["format"], repositoryRoot: parameters["repository_root"] },
-    selectNew: async (cases, suite) => await askNewTests(await open(), parameters, { cases, suite }, sending),
+    async selectNew(cases, suite) {
+      const { askNewTests } = await import("./new_tests_request.ts");
+      return await askNewTests(await open(), parameters, { cases, suite }, sending);
+    },
     run: async (again, environment) => {
       const { files } = findReports(given.reports, directory);
       const [earlier, since] = [files, fileClockMs(directory)];
@@ -202,8 +204,7 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
   if (ended && newTests && isWhole(ended, found, reports)) {
     const { runNewTests } = await import("./new_tests.ts");
     ({ reports, unstable } = await runNewTests(attempts(), newTests, reports));
-    if (unstable !== undefined && newTests.isStrict) ended = { ...ended, exitCode: ended.exitCode || 1 };
-    else unstable = undefined;
+    if (!newTests.isStrict) unstable = undefined;
   }
   const address = await open();
   const delivery = { given, parameters, found, reports, ended, unstable, publicUrl, voice };
@@ -234,10 +235,9 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
     const isForkWithoutKey = "problem" in source && build.branch?.includes(":") === true;
     await tellProblem(end.problem, { ...output, isExpected: isForkWithoutKey });
   }
-  const own = ended?.exitCode ?? 0;
+  const own = (ended?.exitCode ?? 0) || (unstable === undefined ? 0 : 1);
   if (given.gate) {
-    const exitCode =
-      ended?.exitCode ?? (parameters["exit_code"] === undefined ? undefined : Number(parameters["exit_code"]));
+    const exitCode = ended ? own : parameters["exit_code"] === undefined ? undefined : Number(parameters["exit_code"]);
     const gated = endGate(given.gate, { exitCode, ...gateEndOf(end, found, voice) });
     for (const line of gated.lines) await voice.note(line);
     if (exitCode !== 0) return gated.code;
