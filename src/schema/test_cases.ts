@@ -221,7 +221,11 @@ const named = v.pipe(
   v.string("expected a text"),
   v.check(isStorable, "expected a text without NUL and invalid characters"),
 );
-const askedCase = v.strictObject({ suite: named, name: named, file: v.nullable(named) });
+const askedCase = v.strictObject({
+  suite: described(named, "The suites, outermost first; may be empty", "checkout > cart"),
+  name: described(named, "The name of the test", "adds an item"),
+  file: described(v.nullable(named), "The file; null if the report names none", "test/cart.test.ts"),
+});
 
 export const newTestCasesRequest = v.strictObject({
   taskSlug: described(text(MAX_SLUG_LENGTH), "The task, with the tags of its variant as in a test run", "unit"),
