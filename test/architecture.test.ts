@@ -68,7 +68,7 @@ const SHARED = readTable(`
   secrets: escapes
   rules: absent_tests ansi blame branch ci_systems codeowners commit culprit culprit_suspects digest_table drawn_name execution
     fingerprint flaky_rates gate identity odds_facts odds_units outside outside_of_tests owner_patterns palette plan randomness report_path rerun_cases
-    rerun_insertion rerun_pattern rerun_selections rerun_tools shards shell stack through_child variants
+    rerun_insertion rerun_pattern rerun_selections rerun_tools search_words shards shell stack through_child variants
   reports: cpp_checks cucumber_steps fields go js_tools json json_lines junit_case junit_names junit_outcome junit_times playwright pytest report
     rounds subunit_packets tap_cases tap_plan tap_point tap_source teamcity_cases teamcity_messages text totals unknown_results
     unpack xml_limits xml_syntax zip
@@ -76,10 +76,10 @@ const SHARED = readTable(`
     environments events executions failures fields gate integration_configs integrations known_bugs leases live page
     planned_tasks private_key pull_requests slower tags verifications
   senders: comment_target github_app github_check_run sender
-  store: baselines bug_cases bug_fingerprints case_ref causes commits culprit_searches
+  store: baselines bug_cases bug_filter bug_fingerprints case_ref causes commits culprit_searches
     default_branch durations execution_list execution_of_build execution_tasks executions failures filter_options
     gate health instance integrations judged_runs keys lease_offers leases outcome overview owners packing plans past_days predicates
-    probes restored runner_presence shards state task_runs verifications
+    probes restored runner_presence shards state task_runs test_case_filter verifications
   wording: absent_tests missing_runner blame case_title execution_name first_line flake_rate known_bug numbers reasons single_line task
   work: loop
 `);

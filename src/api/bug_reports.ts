@@ -1,9 +1,11 @@
 /** Bug reports: listed, opened by hand, edited, merged, and where they occurred. */
 
-import { absent } from "../http/problem.ts";
+import type * as v from "valibot";
+import { absent, fail } from "../http/problem.ts";
 import { editBug, mergeBugs, openBugByHand } from "../operations/bugs/bug_reports.ts";
 import { toPage } from "../request/page.ts";
 import { type Context, route, type Route } from "../request/route.ts";
+import { type BugCondition, readBugSearch } from "../rules/bug_search.ts";
 import {
   type BugReportDetail,
   bugOccurrenceFilter,
@@ -24,6 +26,23 @@ type One = Pick<Context<{ projectId: string; bugReportId: string }>, "params">;
 const find = async (sql: Sql, { params }: One): Promise<BugReportDetail> =>
   (await selectBugReport(sql, params.projectId, params.bugReportId)) ?? absent();
 
+/** Parameters and the words of `q` are combined. Fails where the words cannot be read. */
+function toConditions(query: v.InferOutput<typeof bugReportFilter>): BugCondition[] {
+  const { status, severity, source, task_slug, test_case_id, assignee, owner, q } = query;
+  const searched = q === undefined ? { conditions: [] } : readBugSearch(q);
+  if ("problem" in searched) fail("VALIDATION_ERROR", `Cannot read "q": ${searched.problem}`);
+  const given: (BugCondition | undefined)[] = [
+    status && { field: "status", is: status },
+    severity && { field: "severity", is: [severity] },
+    source && { field: "source", is: source },
+    task_slug === undefined ? undefined : { field: "task", is: task_slug },
+    test_case_id === undefined ? undefined : { field: "testCaseId", is: test_case_id },
+    assignee === undefined ? undefined : { field: "assignee", is: assignee },
+    owner === undefined ? undefined : { field: "owner", is: owner },
+  ];
+  return [...given.filter((one) => one !== undefined), ...searched.conditions];
+}
+
 export const bugReports: Route[] = [
   route(
     "GET /projects/:projectId/bug-reports",
@@ -36,7 +55,9 @@ export const bugReports: Route[] = [
     },
     async (context) => {
       const { sql, params, query, page } = context;
-      const rows = await selectBugReports(sql, params.projectId, { ...query, after: page.after });
+      const { limit, sort } = query;
+      const conditions = toConditions(query);
+      const rows = await selectBugReports(sql, params.projectId, { limit, sort, conditions, after: page.after });
       return toPage(
         context,
         rows,

@@ -1,6 +1,7 @@
 /** The catalogue of test cases: the list, one case, its history, its owner and quarantine. */
 
-import { absent } from "../http/problem.ts";
+import type * as v from "valibot";
+import { absent, fail } from "../http/problem.ts";
 import { catchUp } from "../operations/health/catch_up.ts";
 import { readHistory } from "../operations/health/case_history.ts";
 import { readCaseVariants } from "../operations/health/case_variants.ts";
@@ -8,6 +9,7 @@ import { changeTestCases, requireFuture } from "../operations/projects/catalogue
 import { toPage, toPagination } from "../request/page.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import { identify } from "../rules/identity.ts";
+import { type TestCondition, readTestSearch } from "../rules/test_search.ts";
 import {
   changedTestCases,
   newTestCases,
@@ -33,6 +35,23 @@ type One = Pick<Context<{ projectId: string; testCaseId: string }>, "params">;
 const find = async (sql: Sql, { params }: One): Promise<TestCaseRow> =>
   (await selectTestCase(sql, params.projectId, params.testCaseId)) ?? absent();
 
+/** Parameters and the words of `q` are combined. Fails where the words cannot be read. */
+function toConditions(query: v.InferOutput<typeof testCaseFilter>): TestCondition[] {
+  const { health, task_slug, tag = [], q, owner, owned, quarantined, skip } = query;
+  const searched = q === undefined ? { conditions: [] } : readTestSearch(q);
+  if ("problem" in searched) fail("VALIDATION_ERROR", `Cannot read "q": ${searched.problem}`);
+  const given: (TestCondition | undefined)[] = [
+    health && { field: "health", is: health },
+    task_slug === undefined ? undefined : { field: "task", is: task_slug },
+    ...tag.map((is): TestCondition => ({ field: "tag", is })),
+    owner === undefined ? undefined : { field: "owner", is: owner },
+    owned === undefined ? undefined : { field: "owned", is: owned },
+    quarantined === undefined ? undefined : { field: "quarantined", is: quarantined },
+    skip === undefined ? undefined : { field: "skipped", is: skip },
+  ];
+  return [...given.filter((one) => one !== undefined), ...searched.conditions];
+}
+
 export const testCases: Route[] = [
   route(
     "GET /projects/:projectId/test-cases",
@@ -45,8 +64,10 @@ export const testCases: Route[] = [
     },
     async (context) => {
       const { sql, params, query, page, services } = context;
+      const { limit, sort } = query;
+      const conditions = toConditions(query);
       await catchUp(sql, services.begin, params.projectId);
-      const rows = await selectTestCases(sql, params.projectId, { ...query, after: page.after });
+      const rows = await selectTestCases(sql, params.projectId, { limit, sort, conditions, after: page.after });
       return toPage(context, rows, ({ key, number }) => [key ?? "", String(number)], toTestCase);
     },
   ),

@@ -25,18 +25,15 @@ import { listPage, pageQuery } from "./page.ts";
 const expectedOneOf = (values: readonly string[]) => `expected ${values.map((value) => `"${value}"`).join(", ")}`;
 const oneOf = <const Value extends string>(values: readonly Value[]) => v.picklist(values, expectedOneOf(values));
 
-const STATUSES = ["open", "in_progress", "resolved", "ignored"] as const;
+export const BUG_STATUSES = ["open", "in_progress", "resolved", "ignored"] as const;
 export const bugStatus = described(
-  oneOf(STATUSES),
+  oneOf(BUG_STATUSES),
   "open: nobody is working on it; in_progress: someone is working on it; resolved: fixed, and reopened " +
     "automatically if it occurs again; ignored: occurrences are counted without notifications",
   "open",
 );
-export const severity = described(
-  oneOf(["critical", "major", "minor", "trivial"]),
-  "The severity: critical, major, minor or trivial",
-  "major",
-);
+export const SEVERITIES = ["critical", "major", "minor", "trivial"] as const;
+export const severity = described(oneOf(SEVERITIES), "The severity: critical, major, minor or trivial", "major");
 const bugSource = described(
   oneOf(["automatic", "manual"]),
   "automatic: opened by failures or an automation; manual: opened by a person",
@@ -185,7 +182,7 @@ export type BugReportDetail = v.InferOutput<typeof bugReportDetail>;
 export const bugReportFilter = v.strictObject({
   ...pageQuery,
   status: described(
-    v.optional(listText(STATUSES)),
+    v.optional(listText(BUG_STATUSES)),
     "Only bug reports with one of these statuses, separated by commas: open, in_progress, resolved, ignored",
     "open,in_progress",
   ),
@@ -200,9 +197,11 @@ export const bugReportFilter = v.strictObject({
   assignee: described(v.optional(text(200)), "Only bug reports of this assignee", "ada"),
   owner: described(v.optional(text(200)), "Only bug reports with a test case of this owner", "@acme/cart"),
   q: described(
-    v.optional(text(200)),
-    "Only bug reports whose title or description contains this text, ignoring case",
-    "cart",
+    v.optional(text(500)),
+    "Only bug reports that match this search: words such as is:open, severity:critical, assignee:ada or first:>2026-01-31, " +
+      "which must all hold, and text that title or description contain, ignoring case. Quotation marks enclose a text or a " +
+      "value with spaces. docs/api.md lists the words",
+    "severity:critical cart",
   ),
   sort: described(
     v.optional(oneOf(["newest", "occurrences", "impact", "lastSeenAt", "severity"])),

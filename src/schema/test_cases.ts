@@ -29,7 +29,7 @@ import { tagParameter, tags } from "./tags.ts";
 
 const ms = v.nullable(count);
 
-const HEALTHS = ["healthy", "flaky", "broken", "new", "removed"] as const;
+export const HEALTHS = ["healthy", "flaky", "broken", "new", "removed"] as const;
 export const health = v.picklist(HEALTHS, `expected "healthy", "flaky", "broken", "new" or "removed"`);
 
 const SORTS = ["flakeRate", "failures", "p95Ms", "lastRunAt"] as const;
@@ -153,9 +153,11 @@ export const testCaseFilter = v.strictObject({
   task_slug: described(v.optional(text(200)), "Only test cases of this task", "unit"),
   tag: tagParameter("Only test cases of variants that have all of these tags"),
   q: described(
-    v.optional(text(200)),
-    "Only test cases whose suite, name or file contains this text, ignoring case",
-    "cart",
+    v.optional(text(500)),
+    "Only test cases that match this search: words such as is:flaky, owner:@acme/cart, file:cart or failed:>2, which must " +
+      "all hold, and text that suite, name or file contain, ignoring case. Quotation marks enclose a text or a value with " +
+      "spaces. docs/api.md lists the words",
+    "is:flaky cart",
   ),
   owner: described(v.optional(text(200)), "Only test cases of this owner, alone or with others", "@acme/cart"),
   owned: described(v.optional(booleanText), "true: only test cases with an owner; false: only those without"),

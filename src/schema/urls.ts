@@ -15,7 +15,7 @@ export const testCaseUrl = (publicUrl: string, projectId: string, testCaseId: st
   `${publicUrl}/projects/${projectId}/tests/${testCaseId}`;
 
 export const testsUrl = (publicUrl: string, projectId: string, health: string): string =>
-  `${publicUrl}/projects/${projectId}/tests?health=${health}`;
+  `${publicUrl}/projects/${projectId}/tests?q=is:${health}`;
 
 export const bugsUrl = (publicUrl: string, projectId: string): string => `${publicUrl}/projects/${projectId}/bugs`;
 

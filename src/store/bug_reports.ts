@@ -1,18 +1,20 @@
 /** Bug reports, their lists, states and changes. */
 
-import { numberOfTestCase } from "../rules/test_case_id.ts";
-import type {
-  BugReport,
-  BugReportDetail,
-  BugReportPatch,
-  BugReportSort,
-  BugStatus,
-  Severity,
+import type { BugCondition } from "../rules/bug_search.ts";
+import {
+  BUG_STATUSES,
+  type BugReport,
+  type BugReportDetail,
+  type BugReportPatch,
+  type BugReportSort,
+  type BugStatus,
+  type Severity,
 } from "../schema/bug_reports.ts";
 import { type Fragment, type Sql, type Tx, toJsonTime, toTextArray } from "../database/connect.ts";
+import { matchBugs } from "./bug_filter.ts";
 import { newestSearchOf } from "./culprit_searches.ts";
 import { takeLock } from "../database/locks.ts";
-import { isOwnedBy, ownersOfBug } from "./owners.ts";
+import { ownersOfBug } from "./owners.ts";
 import { isLiveBug } from "./predicates.ts";
 import { fingerprintText, telling } from "./bug_fingerprints.ts";
 
@@ -47,16 +49,9 @@ const unflagged = <Row extends { sample: boolean }>({ sample, ...row }: Row) =>
 
 type BugReportQuery = {
   limit: number;
-  status?: readonly BugStatus[] | undefined;
-  severity?: Severity | undefined;
-  source?: string | undefined;
-  task_slug?: string | undefined;
-  test_case_id?: string | undefined;
-  assignee?: string | undefined;
-  owner?: string | undefined;
-  q?: string | undefined;
+  /** All of them must be met. Default: none. */
+  conditions?: readonly BugCondition[] | undefined;
   sort?: BugReportSort | undefined;
-  regressed?: boolean | undefined;
   /** The place of the page before: the last bug's key and number. */
   after?: readonly string[] | undefined;
 };
@@ -74,11 +69,19 @@ const SORT_KEYS = {
 } as const;
 /** Numbers of rows that are looked up per status. A literal limit makes a plan that is cached, so there are few of them. */
 const ENOUGH = [21, 101];
-const STATUSES: readonly BugStatus[] = ["open", "in_progress", "resolved", "ignored"];
 
 /** Returns one row more than `limit`; equal keys are sorted newest first. */
 export async function selectBugReports(sql: Sql, projectId: string, query: BugReportQuery): Promise<BugReportRow[]> {
-  const { sort = "newest", after, limit } = query;
+  const { sort = "newest", after, limit, conditions = [] } = query;
+  const isStatus = (one: BugCondition) => one.field === "status";
+  const wanted = conditions.filter(isStatus);
+  const statuses = BUG_STATUSES.filter((status) => wanted.every(({ is }) => is.includes(status)));
+  if (statuses.length === 0) return [];
+  const matches = matchBugs(
+    sql,
+    projectId,
+    conditions.filter((one) => !isStatus(one)),
+  );
   const key = sql`${sql.unsafe(SORT_KEYS[sort].key)}`;
   const type = sql.unsafe(SORT_KEYS[sort].type);
   const enough = sql.unsafe(String(ENOUGH.find((rows) => rows > limit) ?? limit + 1));
@@ -94,41 +97,10 @@ export async function selectBugReports(sql: Sql, projectId: string, query: BugRe
             ? sql`and b.number < ${Number(after.at(-1))}`
             : sql`and (${key}, b.number) < (${after[0]!}::text::${type}, ${Number(after[1])})`
       }
-      ${query.severity === undefined ? sql`` : sql`and b.severity = ${query.severity}`}
-      ${query.source === undefined ? sql`` : sql`and b.source = ${query.source}`}
-      ${query.assignee === undefined ? sql`` : sql`and b.assignee = ${query.assignee}`}
-      ${query.regressed === undefined ? sql`` : sql`and b.regressed = ${query.regressed}`}
-      ${
-        query.task_slug === undefined
-          ? sql``
-          : sql`and exists (
-              select from bug_case k join test_case c on c.project_id = k.project_id and c.number = k.test_case
-              where k.project_id = b.project_id and k.bug_report_id = b.id and c.task_slug = ${query.task_slug})`
-      }
-      ${
-        query.test_case_id === undefined
-          ? sql``
-          : sql`and exists (
-              select from bug_case k
-              where k.project_id = b.project_id and k.bug_report_id = b.id
-                and k.test_case = ${numberOfTestCase(query.test_case_id)})`
-      }
-      ${
-        query.owner === undefined
-          ? sql``
-          : sql`and exists (
-              select from bug_case k join test_case c on c.project_id = k.project_id and c.number = k.test_case
-              where k.project_id = b.project_id and k.bug_report_id = b.id
-                and ${isOwnedBy(sql, projectId, sql`c`, [query.owner])})`
-      }
-      ${
-        query.q === undefined
-          ? sql``
-          : sql`and position(lower(${query.q}) in lower(b.title || ' ' || b.description)) > 0`
-      }
+      ${matches}
     order by ${order(key)} limit ${enough})`;
   // Reads each status separately, in the order of an index. One query over all statuses would have to sort.
-  const [first, ...others] = query.status ?? (sort === "newest" ? [undefined] : STATUSES);
+  const [first, ...others] = wanted.length === 0 && sort === "newest" ? [undefined] : statuses;
   const all = others.reduce((before, status) => sql`${before} union all ${firstOf(status)}`, firstOf(first));
   const rows = await sql<(Flat<BugReport> & { key: string })[]>`
     select ${columns(sql)}, b.key::text as key

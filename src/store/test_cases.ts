@@ -3,14 +3,15 @@
 import { blockOf, toStatus } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { CaseStatus } from "../schema/fields.ts";
+import type { TestCondition } from "../rules/test_search.ts";
 import type { FlakySign, TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
-import { isOwned, isOwnedBy, numbersOfOwner, ownersJson } from "./owners.ts";
-import { flakeResultsOf, healthHint, healthOf, isBroken, isFlaky } from "./health.ts";
+import { isOwnedBy, ownersJson } from "./owners.ts";
+import { flakeResultsOf, healthOf, isBroken, isFlaky } from "./health.ts";
 import { isActiveQuarantine, isInCatalogue } from "./predicates.ts";
 import { isUntrustedCase, toStoredBlock } from "../rules/untrusted.ts";
 import { readVariant } from "../rules/variants.ts";
-import { selectTasksWithTags } from "./filter_options.ts";
+import { matchTestCases, requiresSortKey } from "./test_case_filter.ts";
 
 export type TestCaseRow = TestCase & {
   number: number;
@@ -22,14 +23,8 @@ export type TestCaseRow = TestCase & {
 
 type TestCaseQuery = {
   limit: number;
-  health?: string[] | undefined;
-  task_slug?: string | undefined;
-  tag?: string[] | undefined;
-  q?: string | undefined;
-  owner?: string | undefined;
-  owned?: boolean | undefined;
-  quarantined?: boolean | undefined;
-  skip?: boolean | undefined;
+  /** All of them must be met. Default: none. */
+  conditions?: readonly TestCondition[] | undefined;
   sort?: TestCaseSort | undefined;
   /** The place of the page before: the last case's key (or "") and number. */
   after?: string[] | undefined;
@@ -98,30 +93,15 @@ function toRow(flat: FlatRow): TestCaseRow {
   };
 }
 
-/** Maximum number of cases of an owner that are listed by reading them first, whatever the order is. */
-const MAX_FEW_CASES = 2_000;
-
-async function hasFew(sql: Sql, projectId: string, owner: string): Promise<boolean> {
-  const [row] = await sql<{ few: boolean }[]>`
-    select count(*) <= ${MAX_FEW_CASES} as few from (${numbersOfOwner(sql, projectId, owner, MAX_FEW_CASES + 1)}) cases`;
-  return row!.few;
-}
-
 /** Returns one row more than `limit`. */
 export async function selectTestCases(sql: Sql, projectId: string, query: TestCaseQuery): Promise<TestCaseRow[]> {
-  const { limit, sort, after, owner } = query;
-  // Told how many there are, and not left to the planner: it keeps the plan that was right for other owners.
-  const owned =
-    owner === undefined
-      ? sql``
-      : sort !== undefined && (await hasFew(sql, projectId, owner))
-        ? sql`and c.number = any(array(${numbersOfOwner(sql, projectId, owner, MAX_FEW_CASES + 1)}))`
-        : sql`and ${isOwnedBy(sql, projectId, sql`c`, [owner])}`;
-  const tasks = query.tag?.length ? await selectTasksWithTags(sql, projectId, query.tag) : undefined;
+  const { limit, sort, after, conditions = [] } = query;
+  const matches = await matchTestCases(sql, projectId, conditions, sort !== undefined);
   const [key, number] = [after?.[0] ?? "", Number(after?.[1] ?? 0)];
   if (sort === undefined) return await select(null, null, number, limit + 1);
   const keyed = after && key === "" ? [] : await select(sort, after ? key : null, number, limit + 1);
   if (keyed.length > limit) return keyed;
+  if (requiresSortKey(conditions, sort)) return keyed;
   const rest = await select(null, null, after && key === "" ? number : 0, limit + 1 - keyed.length, sort);
   return [...keyed, ...rest];
 
@@ -150,29 +130,10 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
         ${order ? sql`and not (${sql.unsafe(order.none)})` : sql`and c.number > ${number} and ${isInCatalogue(sql, sql`c`)}`}
         ${order && beyond !== null ? sql`and (h.${sql(order.column)}, h.test_case) < (${beyond}::text::${sql.unsafe(order.type)}, ${number})` : sql``}
         ${without ? sql`and (${sql.unsafe(SORT_COLUMNS[without].none)})` : sql``}
-        ${query.task_slug === undefined ? sql`` : sql`and c.task_slug = ${query.task_slug}`}
-        ${tasks === undefined ? sql`` : sql`and c.task_slug = any(${toTextArray(tasks)}::text[])`}
-        ${owned}
-        ${query.owned === undefined ? sql`` : query.owned ? sql`and ${isOwned(sql, sql`c`)}` : sql`and not ${isOwned(sql, sql`c`)}`}
-        ${query.quarantined === undefined ? sql`` : query.quarantined ? sql`and q.test_case is not null` : sql`and q.test_case is null`}
-        ${query.skip === undefined ? sql`` : sql`and ${query.skip ? sql`` : sql`not`} coalesce(q.skip, false)`}
-        ${
-          query.q === undefined
-            ? sql``
-            : // Joined like this it costs half of what concat_ws does, which counts where 100,000 are looked through.
-              sql`and position(lower(${query.q}) in lower(c.suite || ' ' || c.name || coalesce(' ' || c.file, ''))) > 0`
-        }
-        ${healthFilter(sql, query.health)}
+        ${matches}
       order by ${order ? sql`h.${sql(order.column)} desc, h.test_case desc` : sql`c.number`} limit ${rows}`;
     return found.map(toRow);
   }
-}
-
-function healthFilter(sql: Sql, wanted: string[] | undefined) {
-  if (wanted === undefined) return sql``;
-  const only = wanted.length === 1 ? wanted[0] : undefined;
-  const hint = healthHint(sql, only);
-  return sql`${hint} and ${healthOf(sql)} = any(${toTextArray(wanted)}::text[])`;
 }
 
 /** Maximum number of broken, and of flaky tests that are searched for those of an owner. */

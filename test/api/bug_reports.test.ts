@@ -434,6 +434,41 @@ describe("bug reports by hand", () => {
     expect(await numbers("?source=automatic")).toEqual([]);
     expect(await numbers("?task_slug=t")).toEqual([1]);
     expect(await numbers("?q=THRE")).toEqual([3]);
+    await patch(body.id, { labels: ["check out"] });
+    await database.pool`
+      update bug_report set first_seen_at = '2026-03-31T23:59:59.999Z', last_seen_at = '2026-04-02T00:00:00Z'
+      where project_id = ${own.project} and number = 1`;
+    for (const [q, found] of [
+      ["is:open", [3, 2]],
+      ["is:in_progress,resolved", [1]],
+      ["is:open is:resolved", []],
+      ["is:any three", [3]],
+      ["is:regressed", []],
+      ["is:manual severity:minor,trivial", [1]],
+      ["assignee:ann", [1]],
+      ["owner:nobody", []],
+      ['label:"check out"', [1]],
+      ["label:check", []],
+      ["task:t", [1]],
+      [`test:${testCase}`, [1]],
+      ["test:A", [1]],
+      ["test:nothing", []],
+      ["first:2026-03-31", [1]],
+      ["first:>2026-03-31", []],
+      ["first:>=2026-03-31", [1]],
+      ["first:<2026-04-01", [1]],
+      ["first:<2026-03-31", []],
+      ["last:<=2026-04-01", []],
+      ["last:>2026-04-01", [1]],
+    ] as const)
+      expect([q, ...(await numbers(`?q=${encodeURIComponent(q)}`))]).toEqual([q, ...found]);
+    expect(await numbers("?q=is:open&status=in_progress")).toEqual([]);
+    expect(await numbers("?q=is:any&status=in_progress&sort=severity")).toEqual([1]);
+    for (const q of ["first:2026-02-30", "is:closed", "colour:red"]) {
+      const { status, body: wrong } = await own.call("GET", `/bug-reports?q=${q}`);
+      expect([q, status]).toEqual([q, 400]);
+      expect(wrong.error.message).toMatch(new RegExp(`^Cannot read "q": expected .*"${q}"`));
+    }
     expect((await own.walk("/bug-reports?limit=2")).map(numberOf)).toEqual([3, 2, 1]);
   });
 

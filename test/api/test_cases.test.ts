@@ -204,12 +204,89 @@ describe("the catalogue", () => {
     for (const name of ["owner", "quarantined"]) expect(body.error.message).toContain(`"${name}"`);
   });
 
+  test("is searched with words, alone and with parameters, walked exactly once in any order", async () => {
+    await own.upload("pppppp");
+    await own.upload("fpfppf");
+    await own.upload("fppppp", "execution_key=a");
+    await own.upload("p", "execution_key=a");
+    await own.post("/test-runs?task_slug=u&tag=os:linux", report("src/Cart Shop.test.ts", "adds: one"));
+    const ids = idsOf(await catalogue("?limit=100"));
+    const patch = (places: number[], body: object) =>
+      own.call("PATCH", "/test-cases", { testCaseIds: places.map((at) => ids[at]), ...body });
+    await patch([0, 1], { owner: "the web team" });
+    await patch([1, 2], { quarantine: { reason: "#1" } });
+    await patch([3], {
+      quarantine: { reason: "#1", until: new Date(Date.now() + 86_400_000).toISOString(), skip: true },
+    });
+    await database.pool`
+      update case_health set flake_rate = case when test_case = 1 then 0.07 else 0 end, p95_ms = 10,
+        failures = case when test_case = 1 then 2 else failures end
+      where project_id = ${own.project} and test_case < 7`;
+    const all = [0, 1, 2, 3, 4, 5].map((place) => `case ${place}`);
+    for (const [q, found] of [
+      ["is:quarantined", ["case 1", "case 2", "case 3"]],
+      ["is:unquarantined task:t", ["case 0", "case 4", "case 5"]],
+      ["is:skipped", ["case 3"]],
+      ["is:owned", ["case 0", "case 1"]],
+      ["is:unowned is:skipped", ["case 3"]],
+      ["is:new task:t", all.slice(1)],
+      ["is:flaky,new task:t", all],
+      ["is:flaky is:broken", []],
+      ['owner:"the web team" is:quarantined', ["case 1"]],
+      ["owner:nobody", []],
+      ["tag:os:linux", ["adds: one"]],
+      ["tag:os:mac", []],
+      ['file:"CART SHOP"', ["adds: one"]],
+      ["name:ADDS", ["adds: one"]],
+      ["suite:nothing", []],
+      ['"adds: one"', ["adds: one"]],
+      ["CASE 1 is:owned", ["case 1"]],
+      ["failed:>0", ["case 0", "case 2", "case 5"]],
+      ["failed:>=2", ["case 0"]],
+      ["failed:1", ["case 2", "case 5"]],
+      ["failed:0 is:quarantined", ["case 1", "case 3"]],
+      ["failed:<1 is:owned", ["case 1"]],
+      ["flaky:>=7%", ["case 0"]],
+      ["flaky:>7%", []],
+      ["flaky:<7% is:owned", ["case 1"]],
+      ["slow:>=10ms task:t", all],
+      ["slow:>0.01s task:t", []],
+      ["slow:<=1m task:t", all],
+    ] as const)
+      for (const sort of ["", "&sort=flakeRate", "&sort=failures", "&sort=p95Ms", "&sort=lastRunAt"]) {
+        const seen = names(await own.walk(`/test-cases?limit=2&q=${encodeURIComponent(q)}${sort}`));
+        expect([q, sort, ...seen.toSorted()]).toEqual([q, sort, ...found]);
+      }
+    expect(names(await catalogue("?q=is:quarantined&skip=false&task_slug=t"))).toEqual(["case 1", "case 2"]);
+    expect(names(await catalogue("?q=owner:nobody&owned=true"))).toEqual([]);
+  });
+
+  test("names a word of the search that it cannot read, and what it expects", async () => {
+    for (const [q, expected] of [
+      [
+        "colour:red",
+        'expected one of is, owner, task, tag, file, name, suite, failed, flaky, slow before the colon of "colour:red"',
+      ],
+      ["is:ill", 'in "is:ill"'],
+      ["failed:>x", 'expected a number of failures such as >2 in "failed:>x"'],
+    ] as const) {
+      const { status, body } = await own.call("GET", `/test-cases?q=${encodeURIComponent(q)}`);
+      expect([status, body.error.code]).toEqual([400, "VALIDATION_ERROR"]);
+      expect(body.error.message).toStartWith('Cannot read "q": ');
+      expect(body.error.message).toContain(expected);
+    }
+  });
+
   test("is walked exactly once by an owner of very many, too", async () => {
     await own.upload(`${"f".repeat(120)}${"p".repeat(2_000)}`);
     await catalogue();
     await database.pool`update test_case set owner = 'ann' where project_id = ${own.project} and number > 10`;
     const seen = names(await own.walk(`/test-cases?limit=100&owner=ann&sort=failures`));
     const cases = Array.from({ length: 2_120 }, (_, index) => `case ${index}`);
+    // More than are looked up before.
+    await database.pool`update case_health set p95_ms = case when test_case > 10 then 7 end
+      where project_id = ${own.project}`;
+    expect(names(await catalogue("?limit=100&q=slow:%3E6ms&sort=failures"))).toEqual(seen.slice(0, 100));
     expect(seen).toEqual([...cases.slice(10, 120).toReversed(), ...cases.slice(120)]);
   });
 });

@@ -79,14 +79,27 @@ describe("the list", () => {
       expect([query, status]).toEqual([query, 200]);
       return ["came back minor", "slow start", "alert(", "a typo"].filter((title) => words.includes(title));
     };
-    expect(await titles("severity=critical")).toEqual(["slow start"]);
-    expect(await titles("source=automatic&q=")).toEqual(["alert("]);
-    expect(await titles("assignee=ann&sort=newest")).toEqual(["slow start"]);
-    expect(await titles("task=unit")).toEqual(["alert("]);
+    expect(await titles("q=severity:critical")).toEqual(["slow start"]);
+    expect(await titles("q=is:automatic")).toEqual(["alert("]);
+    expect(await titles("q=assignee:ann&sort=newest")).toEqual(["slow start"]);
+    expect(await titles("q=task:unit")).toEqual(["alert("]);
     expect(await titles("q=TYPO&sort=occurrences")).toEqual(["a typo"]);
-    expect(await titles("status=resolved,ignored&sort=lastSeenAt")).toEqual([]);
-    for (const query of ["status=x", "sort=x", "cursor=back", "cursor=x", "severity=x"])
+    expect(await titles("q=is:resolved,ignored&sort=lastSeenAt")).toEqual([]);
+    for (const query of ["status=x", "sort=x", "cursor=back", "cursor=x", "severity=x", "q=severity:x"])
       expect([query, (await look("viewer", `${base}?${query}`)).status]).toEqual([query, 400]);
+  });
+
+  test("writes what is chosen beside the field into it", async () => {
+    const to = async (query: string) =>
+      new URL((await look("viewer", `${base}?${query}`)).location!, "http://assay.example").searchParams.toString();
+    const words = (q: string, rest = {}) => new URLSearchParams({ q, ...rest }).toString();
+    expect(await to("q=is:open+typo&status=in_progress&severity=&source=manual")).toBe(
+      words("is:in_progress is:manual typo"),
+    );
+    expect(await to("status=open,in_progress,resolved,ignored&sort=newest")).toBe(words("is:any", { sort: "newest" }));
+    expect(await to("owner=%40acme/cart&assignee=ann+b&task=unit&severity=minor&changed=take&bug=3")).toBe(
+      words('severity:minor task:unit assignee:"ann b" owner:@acme/cart', { changed: "take", bug: "3" }),
+    );
   });
 
   test("is walked exactly once in every order, regressed bugs first in the order of severity", async () => {
@@ -109,10 +122,10 @@ describe("the list", () => {
     const { id, number } = await open("to be triaged");
     let undo: string | null = null;
     const click = async (verb: string) => {
-      const fields = { do: `${verb} ${number}`, back: "severity=major" };
+      const fields = { do: `${verb} ${number}`, back: "q=severity%3Amajor" };
       const { status, location } = await fill("member", `${base}/triage`, fields);
       const address = new URL(location!, "http://assay.example");
-      expect([status, address.pathname, address.searchParams.get("severity")]).toEqual([303, base, "major"]);
+      expect([status, address.pathname, address.searchParams.get("q")]).toEqual([303, base, "severity:major"]);
       undo = address.searchParams.get("undo");
       const { words } = await look("member", location!);
       expect(words).toContain(`Bug ${number} is `);

@@ -47,7 +47,7 @@ describe("the ownership file", () => {
     expect(words).toContain("3 of 3 tests without an owner");
     expect(words).toContain('Line 1: expected an owner such as "@name"');
     expect(html).toContain("1  class:unit @unit &lt;b&gt;\n2  /docs/ @docs");
-    expect((await look("viewer", `${path}/tests?owned=false`)).words).toContain("unit › case 0");
+    expect((await look("viewer", `${path}/tests?q=is:unowned`)).words).toContain("unit › case 0");
   });
 
   test("gives tests their owners on their pages", async () => {
@@ -59,9 +59,9 @@ describe("the ownership file", () => {
     expect(await words(`/tests/${testCase.id}`)).toContain("owners @cart, @pay, by line 2 of CODEOWNERS");
     const [{ id }] = await list("/executions");
     expect(await words(`/executions/${id}`)).toContain("owner @cart, @pay");
-    expect(await words("/bugs?owner=%40cart")).toContain("Unassigned @cart, @pay");
-    expect(await words("/bugs?owner=%40all")).toContain("No bugs match");
-    expect(await words("/tests?owner=%40pay")).toContain("case 0");
+    expect(await words("/bugs?q=owner:%40cart")).toContain("Unassigned @cart, @pay");
+    expect(await words("/bugs?q=owner:%40all")).toContain("No bugs match");
+    expect(await words("/tests?q=owner:%40pay")).toContain("case 0");
   });
 });
 

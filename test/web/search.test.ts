@@ -20,7 +20,9 @@ test("finds tests by name and file, and bugs by title, each with the way to its 
   expect(words).toContain("unit › computes the total <b>");
   expect(words).toContain("Bug 1 the total is wrong");
   expect(html).toContain(`href="${base}/tests?q=TOTAL"`);
-  expect(html).toContain(`href="${base}/bugs?q=TOTAL&amp;status=open`);
+  expect(html).toContain(`href="${base}/bugs?q=is%3Aany+TOTAL&amp;sort=newest"`);
+  // A text, whatever it would be in a list.
+  expect((await find("is:flaky")).words).toContain("No results for “is:flaky”");
   expect((await find("unit.test.ts")).words).toContain("computes the total");
 });
 

@@ -34,14 +34,40 @@ describe("the catalogue", () => {
   });
 
   test("is filtered and sorted by its address, and says which filter is on", async () => {
-    const flaky = await look("viewer", `${base}?health=flaky`);
+    const flaky = await look("viewer", `${base}?q=is:flaky`);
     expect(flaky.words).toContain("case 1");
     expect(flaky.words).not.toContain("case 0");
-    expect(flaky.html).toContain(`<option value="flaky" selected>`);
+    expect(flaky.html).toContain(`value="is:flaky"`);
     expect((await look("viewer", `${base}?q=CASE+2&sort=p95Ms`)).words).not.toContain("case 1");
-    expect((await look("viewer", `${base}?task=other`)).words).not.toContain("case 0");
-    expect((await look("viewer", `${base}?quarantined=false&owner=&q=`)).words).toContain("case 0");
+    expect((await look("viewer", `${base}?q=task:other`)).words).not.toContain("case 0");
+    expect((await look("viewer", `${base}?owner=&q=is:unquarantined`)).words).toContain("case 0");
     expect((await look("viewer", `${base}?q=nothing+like+it`)).words).toContain("No tests match the filters");
+  });
+
+  test("writes what is chosen beside the field into it, in place of what it said before", async () => {
+    const to = async (query: string) => {
+      const { status, location } = await look("viewer", `${base}?${query}`);
+      expect([query, status]).toEqual([query, 303]);
+      const { searchParams } = new URL(location!, "http://assay.example");
+      return Object.fromEntries(searchParams);
+    };
+    expect(await to("q=is%3Abroken+case+is%3Aowned&health=flaky&task=&sort=failures")).toEqual({
+      q: "is:owned is:flaky case",
+      sort: "failures",
+    });
+    expect(await to("q=tag%3Aa%3Ab&tag=c%3Ad,a%3Ab&owner=the+web+team&owned=false&quarantined=true")).toEqual({
+      q: 'tag:a:b tag:c:d owner:"the web team" is:unowned is:quarantined',
+    });
+    expect(await to("task=unit&changed=2")).toEqual({ q: "task:unit", changed: "2" });
+  });
+
+  test("says beside the field what a word must be, and shows no tests", async () => {
+    const wrong = await look("viewer", `${base}?q=case+is%3A%3Cill%3E`);
+    expect(wrong.status).toBe(400);
+    expect(wrong.words).toContain("Cannot read the search: expected one of healthy, flaky, broken,");
+    expect(wrong.words).toContain('in "is:<ill>"');
+    expect(wrong.html).toContain('aria-invalid="true"');
+    expect(wrong.words).not.toContain("case 0");
   });
 
   test("names what is wrong with an address, and takes no place that it has not given", async () => {
@@ -81,10 +107,10 @@ describe("the catalogue", () => {
       reason: "tax <moved>",
       until: "2999-12-31T23:59:59.999Z",
     });
-    expect((await look("viewer", `${base}?quarantined=true`)).words).toContain("2 quarantined");
+    expect((await look("viewer", `${base}?q=is:quarantined`)).words).toContain("2 quarantined");
     await fill("member", `${base}/change`, { ...ticked, do: "release" });
     await fill("member", `${base}/change`, { ...ticked, do: "own", owner: "ann" });
-    expect((await look("viewer", `${base}?owner=ann`)).words).toContain("case 1");
+    expect((await look("viewer", `${base}?q=owner:ann`)).words).toContain("case 1");
     expect(await own.get(`/test-cases/${b}`)).toMatchObject({ quarantine: null, owner: "ann" });
     await fill("member", `${base}/change`, { ...ticked, do: "own", owner: "" });
     expect((await own.get(`/test-cases/${b}`)).owner).toBeNull();
@@ -160,6 +186,25 @@ describe("one test", () => {
     expect((await look("viewer", `${path}?status=broken`)).status).toBe(400);
   });
 
+  test("says how often it failed in each of the last weeks", async () => {
+    const { path, upload, list } = await createProject();
+    const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+    for (const [days, letters] of [
+      [80, "f"],
+      [15, "p"],
+      [15, "f"],
+      [8, "s"],
+      [0, "p"],
+    ] as const)
+      await upload(letters, `completed_at=${daysAgo(days)}`);
+    await upload("f", "execution_key=again");
+    await upload("p", "execution_key=again");
+    const [{ id }] = await list("/test-cases");
+    const { words } = await look("viewer", `${path}/tests/${id}`);
+    expect(words).toContain("Failures by week 2 failures in 8 weeks");
+    expect(words).toContain(`this week last: ${"no results, ".repeat(5)}1 of 2, no results, 1 of 2`);
+  });
+
   test("is quarantined, freed and given to somebody on its own page", async () => {
     const path = `${base}/${await idOf("case 2")}`;
     const { status, location } = await fill("member", `${path}/quarantine`, { reason: "known <i>", until: "" });
@@ -168,7 +213,7 @@ describe("one test", () => {
     const soon = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 10);
     await fill("member", `${path}/quarantine`, { reason: "known", until: soon, skip: "true" });
     expect((await look("viewer", path)).words).toContain("from now: jobs leave it out. known");
-    expect((await look("viewer", `${base}?quarantined=true`)).words).toContain("skipped, last run");
+    expect((await look("viewer", `${base}?q=is:quarantined`)).words).toContain("skipped, last run");
     expect((await fill("member", `${path}/quarantine`, { reason: "known", until: "", skip: "true" })).status).toBe(400);
     await fill("owner", `${path}/owner`, { owner: "@acme/cart" });
     expect((await look("viewer", path)).words).toContain("owner @acme/cart");

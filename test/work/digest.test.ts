@@ -67,7 +67,7 @@ const linksOf = ({ body }: { body: any }): [string, string][] =>
     .map(({ text }: any) => /^• <(\S+?)\|(.*)>$/.exec(text.text)!)
     .map(([, url, words]: string[]) => [words, url!.split(project.project)[1]]);
 
-const FLAKY_URL = "/tests?health=flaky";
+const FLAKY_URL = "/tests?q=is:flaky";
 const numberOf = (path: string) => path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}$/, "ID");
 const shown = (request: { body: any } | undefined) => linksOf(request!).map(([words, path]) => [words, numberOf(path)]);
 

@@ -5,6 +5,7 @@ import { branchName, caseStatus, described, integer, text, uuid } from "../../sc
 import type { ListPage } from "../../schema/page.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { TestCase, TestCaseResult } from "../../schema/test_cases.ts";
+import { quoteSearchText } from "../../rules/search_words.ts";
 import { showTestCase } from "../shown.ts";
 import { type ProjectApi, type Tool, tool } from "../tool.ts";
 
@@ -13,7 +14,10 @@ const MAX_CANDIDATES = 10;
 /** Finds the test case with the id, or with exactly the name; else those that contain the text in suite, name or file. */
 async function findTests(api: ProjectApi, { testCaseId, name }: { testCaseId?: string; name?: string }) {
   if (testCaseId !== undefined) return [await api.get<TestCase>(`/test-cases/${testCaseId}`)];
-  const { data } = await api.get<ListPage<TestCase>>("/test-cases", { q: name, limit: MAX_CANDIDATES });
+  const { data } = await api.get<ListPage<TestCase>>("/test-cases", {
+    q: quoteSearchText(name ?? ""),
+    limit: MAX_CANDIDATES,
+  });
   const exact = data.filter((test) => test.name === name);
   return exact.length === 1 ? exact : data;
 }

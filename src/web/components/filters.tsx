@@ -56,12 +56,16 @@ export function FilterText({ label, name, value, type = "text", max = 200, sugge
 export const MAX_CHOICES = 40;
 
 /** Offers a few names as a list and many as a text field. Shows nothing if there is no choice. */
-export function FilterName({ names, ...filter }: FilterProperties & { names: readonly string[] }): Html | null {
+export function FilterName({
+  names,
+  first = "all",
+  ...filter
+}: FilterProperties & { names: readonly string[]; first?: string }): Html | null {
   const { value } = filter;
   if (names.length > MAX_CHOICES) return <FilterText {...filter} />;
   if (names.length < 2 && value === undefined) return null;
   const all = value === undefined || names.includes(value) ? names : [value, ...names];
-  return <FilterSelect {...filter} options={[["", "all"], ...all.map((one): Choice => [one, one])]} />;
+  return <FilterSelect {...filter} options={[["", first], ...all.map((one): Choice => [one, one])]} />;
 }
 
 export const FilterBar = ({

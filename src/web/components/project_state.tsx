@@ -56,8 +56,8 @@ export function summaryOf(projectId: string, { state, last, tally }: ProjectStan
       </span>
     ) : null,
     missingTasks(state),
-    tally.flaky > 0 ? <a href={`${base}/tests?health=flaky`}>{counted(tally.flaky, "flaky test")}</a> : null,
-    tally.broken > 0 ? <a href={`${base}/tests?health=broken`}>{counted(tally.broken, "broken test")}</a> : null,
+    tally.flaky > 0 ? <a href={`${base}/tests?q=is:flaky`}>{counted(tally.flaky, "flaky test")}</a> : null,
+    tally.broken > 0 ? <a href={`${base}/tests?q=is:broken`}>{counted(tally.broken, "broken test")}</a> : null,
     tally.openBugs > 0 ? (
       <a href={`${base}/bugs`}>
         {counted(tally.openBugs, "open bug")}
@@ -65,7 +65,7 @@ export function summaryOf(projectId: string, { state, last, tally }: ProjectStan
       </a>
     ) : null,
     tally.quarantined > 0 ? (
-      <a href={`${base}/tests?quarantined=true`}>{counted(tally.quarantined, "quarantined test")}</a>
+      <a href={`${base}/tests?q=is:quarantined`}>{counted(tally.quarantined, "quarantined test")}</a>
     ) : null,
     tally.running > 0 ? <a href={`${base}/executions?status=running`}>{tally.running} running</a> : null,
   ];

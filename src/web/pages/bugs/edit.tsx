@@ -10,6 +10,7 @@ import {
   bugReportPatch,
   bugStatus,
   newBugReport,
+  SEVERITIES,
 } from "../../../schema/bug_reports.ts";
 import { mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
@@ -19,7 +20,7 @@ import { Breakable } from "../../components/text.tsx";
 import { splitList, toLines, tryForm, action } from "../../site/action.ts";
 import { SeeOther, type View, form, page, type ProjectContext } from "../../site/page.ts";
 import { bugPath, testPath } from "../../site/paths.ts";
-import { SEVERITIES, bugsPath, change, onePath } from "./shared.tsx";
+import { bugsPath, change, onePath } from "./shared.tsx";
 
 const state = (to: BugStatus): Html => <Hidden name="status" value={to} />;
 

@@ -2,8 +2,10 @@
 
 import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
-import { type BugReportSort, type BugStatus, severity as severitySchema } from "../../../schema/bug_reports.ts";
-import { listText, mayBeEmpty, text } from "../../../schema/fields.ts";
+import { BUG_KEYS, type BugCondition, readBugSearch } from "../../../rules/bug_search.ts";
+import { type SearchProblem, addSearchWords, toSearchWord } from "../../../rules/search_words.ts";
+import { type BugReportSort, SEVERITIES } from "../../../schema/bug_reports.ts";
+import { mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
 import { selectOccurrenceDays } from "../../../store/bug_evidence.ts";
 import { type BugReportRow, countOpenBugs, selectBugByNumber, selectBugReports } from "../../../store/bug_reports.ts";
@@ -11,52 +13,20 @@ import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { selectOwners, selectTaskSlugs } from "../../../store/filter_options.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { Empty, Pager } from "../../components/list.tsx";
-import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
-import { type Choice, Csrf } from "../../components/form.tsx";
-import { Mark, wordOf } from "../../components/status.tsx";
+import { MAX_CHOICES } from "../../components/filters.tsx";
+import { Csrf } from "../../components/form.tsx";
+import { Mark } from "../../components/status.tsx";
 import { type ProjectRef, SeeOther, type View, form, page, type ProjectContext } from "../../site/page.ts";
 import { toAddress, toQuery } from "../../site/paths.ts";
 import { LIST_DAYS } from "./evidence.tsx";
+import { BugSearch, bugSearchFields, chosenBugWords } from "./list_search.tsx";
 import { TRIAGE_CHANGES, TRIAGE_NOTICES, bugRow, bugTable, triage, undoOf } from "./list_table.tsx";
-import { SEVERITIES, STATUSES, STILL_OPEN, bugsPath, change } from "./shared.tsx";
+import { STILL_OPEN, bugsPath, change } from "./shared.tsx";
 
 const PAGE_SIZE = 20;
 
-const toOptions = (first: string, values: readonly string[]): Choice[] => [
-  ["", first],
-  ...values.map((value): Choice => [value, wordOf(value)]),
-];
-
-const SOURCES = ["automatic", "manual"] as const;
-
-const STATUS_OPTIONS: readonly Choice[] = [
-  ["", "open"],
-  ["open", "open, not started"],
-  ["in_progress", "in progress"],
-  ["resolved", "resolved"],
-  ["ignored", "ignored"],
-  ["open,in_progress,resolved,ignored", "any"],
-];
-
-const SORT_OPTIONS: readonly Choice[] = [
-  ["", "Impact, last 14 days"],
-  ["severity", "Regressed first, then severity"],
-  ["newest", "Newest"],
-  ["lastSeenAt", "Last seen"],
-  ["occurrences", "Most failures"],
-];
-
-const SORTS = ["severity", "newest", "lastSeenAt", "occurrences"] as const;
-
 const listQuery = v.strictObject({
-  q: mayBeEmpty(text(200)),
-  status: v.optional(v.string()),
-  severity: mayBeEmpty(severitySchema),
-  source: mayBeEmpty(v.picklist(SOURCES, `expected "automatic" or "manual"`)),
-  task: mayBeEmpty(text(200)),
-  assignee: mayBeEmpty(text(200)),
-  owner: mayBeEmpty(text(200)),
-  sort: mayBeEmpty(v.picklist(SORTS, "expected a known order")),
+  ...bugSearchFields,
   cursor: mayBeEmpty(text(200)),
   // The last change: what was done to which bug, and how to undo it
   changed: v.optional(v.picklist(Object.keys(TRIAGE_NOTICES), "expected a known operation")),
@@ -66,18 +36,20 @@ const listQuery = v.strictObject({
 
 type ListQuery = v.InferOutput<typeof listQuery>;
 
-const statusesText = listText(STATUSES);
-
-const readStatuses = (value: string | undefined): readonly BugStatus[] => {
-  if (!value) return STILL_OPEN;
-  const read = v.safeParse(statusesText, value);
-  return read.success ? read.output : refuse(`Cannot read "status": ${read.issues[0].message}`);
-};
+/** Without a status, the list has the bugs that are not resolved or ignored. */
+function toConditions(q: string | undefined): { conditions: BugCondition[] } | SearchProblem {
+  const search = q === undefined ? { conditions: [] } : readBugSearch(q);
+  if ("problem" in search || search.conditions.some(({ field }) => field === "status")) return search;
+  return { conditions: [{ field: "status", is: STILL_OPEN }, ...search.conditions] };
+}
 
 /** By severity, regressed bugs come first, so the list is two keyset queries in sequence. */
 async function selectList({ sql, project, query, cursors }: Context) {
   const projectId = project.id;
-  const { q, severity, source, task, assignee, owner, sort, cursor } = query;
+  const { q, sort, cursor } = query;
+  const search = toConditions(q);
+  if ("problem" in search) return { shown: [], next: undefined, problem: search.problem };
+  const { conditions } = search;
   const by: BugReportSort = sort ?? "impact";
   const bySeverity = by === "severity";
   const list = `bugs ${projectId} ${by}`;
@@ -85,15 +57,8 @@ async function selectList({ sql, project, query, cursors }: Context) {
   const select = (regressed: boolean | undefined, limit: number, from: readonly string[]) =>
     selectBugReports(sql, projectId, {
       limit,
-      q,
-      status: readStatuses(query.status),
-      severity,
-      source,
-      task_slug: task,
-      assignee,
-      owner,
+      conditions: regressed === undefined ? conditions : [...conditions, { field: "regressed", is: regressed }],
       sort: by,
-      regressed,
       after: from.length > 0 ? from : undefined,
     });
   const first = part === "back" ? await select(true, PAGE_SIZE, after) : [];
@@ -105,7 +70,7 @@ async function selectList({ sql, project, query, cursors }: Context) {
   const shown = rows.slice(0, PAGE_SIZE);
   const last = rows.length > PAGE_SIZE ? shown.at(-1) : undefined;
   const lastKeys = last && [shown.length <= first.length && bySeverity ? "back" : "", last.key, String(last.number)];
-  return { shown, next: lastKeys && cursors.write(list, lastKeys) };
+  return { shown, next: lastKeys && cursors.write(list, lastKeys), problem: undefined };
 }
 
 /** Returns a headline such as "12 open bugs: 1 critical, 8 major; 2 regressed". */
@@ -123,7 +88,7 @@ function openOf(tally: Awaited<ReturnType<typeof countOpenBugs>>): { status: str
 
 const moveForm = v.strictObject({
   do: v.pipe(v.string(), v.regex(/^[a-z]{4,8} [1-9]\d{0,8}$/, "expected a known operation")),
-  back: v.pipe(v.string(), v.maxLength(2_000, "expected the address of the list")),
+  back: v.pipe(v.string(), v.maxLength(6_000, "expected the address of the list")),
 });
 
 type Context = ProjectContext & { query: ListQuery };
@@ -135,7 +100,7 @@ async function loadList(context: Context) {
     project: { id },
     now,
   } = context;
-  const [{ shown, next }, tally, tasks, owners] = await Promise.all([
+  const [{ shown, next, problem }, tally, tasks, owners] = await Promise.all([
     selectList(context),
     countOpenBugs(sql, id),
     selectTaskSlugs(sql, id, MAX_CHOICES + 1),
@@ -147,7 +112,7 @@ async function loadList(context: Context) {
     selectOccurrenceDays(sql, id, ids, { now, days: LIST_DAYS }),
     selectTestCaseNames(sql, id, testIds),
   ]);
-  return { bugs: shown, next, tally, tasks, owners, days: Map.groupBy(occurred, ({ bugId }) => bugId), tests };
+  return { bugs: shown, next, problem, tally, tasks, owners, days: Map.groupBy(occurred, ({ bugId }) => bugId), tests };
 }
 
 type ListData = Awaited<ReturnType<typeof loadList>>;
@@ -159,23 +124,6 @@ const isFiltered = (query: ListQuery): boolean => {
   const { cursor: _, ...filters } = viewOf(query);
   return Object.values(filters).some(Boolean);
 };
-
-type FiltersProperties = { path: Path; query: ListQuery; tasks: readonly string[]; owners: readonly string[] };
-
-const Filters = ({ path, query, tasks, owners }: FiltersProperties): Html => (
-  <FilterBar path={path} isFiltered={isFiltered(query)}>
-    {[
-      <FilterText label="Title or description" name="q" value={query.q} type="search" />,
-      <FilterSelect label="Status" name="status" options={STATUS_OPTIONS} value={query.status} />,
-      <FilterSelect label="Severity" name="severity" options={toOptions("any", SEVERITIES)} value={query.severity} />,
-      <FilterSelect label="Source" name="source" options={toOptions("any source", SOURCES)} value={query.source} />,
-      <FilterName label="Task" name="task" names={tasks} value={query.task} />,
-      <FilterText label="Assignee" name="assignee" value={query.assignee} />,
-      <FilterName label="Owner" name="owner" names={owners} value={query.owner} />,
-      <FilterSelect label="Order" name="sort" options={SORT_OPTIONS} value={query.sort} />,
-    ]}
-  </FilterBar>
-);
 
 function NoBugs({ project, isFiltered }: { project: ProjectRef; isFiltered: boolean }): Html {
   if (isFiltered)
@@ -233,20 +181,37 @@ function listView(context: Context, data: ListData): View {
         <Mark status={open.status} word={false} /> {open.text}
       </h1>
       <div class="meta quiet">
-        <a href={toAddress(path, { assignee: visitor.name })}>assigned to me</a>
-        <a href={`${path}?status=resolved&sort=lastSeenAt`}>resolved</a>
-        <a href={`${path}?status=ignored`}>ignored</a> {role === "viewer" ? null : <a href={`${path}/new`}>new bug</a>}
+        <a href={toAddress(path, { q: toSearchWord("assignee", visitor.name) })}>assigned to me</a>
+        <a href={`${path}?q=is:resolved&sort=lastSeenAt`}>resolved</a>
+        <a href={`${path}?q=is:ignored`}>ignored</a> {role === "viewer" ? null : <a href={`${path}/new`}>new bug</a>}
       </div>
-      <Filters path={path} query={query} tasks={data.tasks} owners={data.owners} />
-      <Bugs context={context} data={data} />
+      <BugSearch
+        {...{ path, query }}
+        problem={data.problem}
+        isFiltered={isFiltered(query)}
+        tasks={data.tasks}
+        owners={data.owners}
+      />
+      {data.problem === undefined ? <Bugs context={context} data={data} /> : null}
       <Pager path={path} query={viewOf(query)} cursor={data.next} />
     </>
   );
-  return { title: "Bugs", body, section: "bugs" };
+  return { title: "Bugs", body, section: "bugs", ...(data.problem === undefined ? {} : { status: 400 }) };
 }
 
-export const bugListPage = page("/projects/:projectId/bugs", { access: "viewer", query: listQuery }, async (context) =>
-  listView(context, await loadList(context)),
+export const bugListPage = page(
+  "/projects/:projectId/bugs",
+  { access: "viewer", query: listQuery },
+  async (context) => {
+    const { query, project } = context;
+    const chosen = chosenBugWords(query);
+    if (chosen.length > 0) {
+      const { sort, changed, bug, undo } = query;
+      const q = addSearchWords(query.q ?? "", BUG_KEYS, chosen);
+      return new SeeOther(toAddress(bugsPath(project.id), { q, sort, changed, bug, undo }));
+    }
+    return listView(context, await loadList(context));
+  },
 );
 
 export const triageForm = form(

@@ -1,7 +1,7 @@
 /** The table of bugs, with the buttons of triage. */
 
 import type { Html } from "../../../http/html.ts";
-import type { BugReportPatch } from "../../../schema/bug_reports.ts";
+import { type BugReportPatch, SEVERITIES } from "../../../schema/bug_reports.ts";
 import type { OccurrenceDay } from "../../../store/bug_evidence.ts";
 import type { BugReportRow, TriagedBug } from "../../../store/bug_reports.ts";
 import type { TestCaseName } from "../../../store/test_cases.ts";
@@ -12,7 +12,7 @@ import { Tag, wordOf } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { bugPath } from "../../site/paths.ts";
 import { Activity, LIST_DAYS } from "./evidence.tsx";
-import { SEVERITIES, STILL_OPEN, markOf } from "./shared.tsx";
+import { STILL_OPEN, markOf } from "./shared.tsx";
 
 /** The change that a button of the list makes to a bug. */
 export const TRIAGE_CHANGES: Record<string, (me: string) => BugReportPatch> = {

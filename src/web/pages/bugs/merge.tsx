@@ -30,8 +30,12 @@ async function loadMerge({ sql, project: { id: projectId }, params, query: { q }
     number === undefined ? undefined : selectBugByNumber(sql, projectId, number),
     selectBugReports(sql, projectId, {
       limit: MAX_CHOICES,
-      q: number === undefined ? q : undefined,
-      status: q === undefined ? STILL_OPEN : undefined,
+      conditions:
+        q === undefined
+          ? [{ field: "status", is: STILL_OPEN }]
+          : number === undefined
+            ? [{ field: "text", is: q }]
+            : [],
       sort: "newest",
     }),
   ]);

@@ -9,10 +9,6 @@ import { type BugReportRow, selectBugReport } from "../../../store/bug_reports.t
 import { Mark } from "../../components/status.tsx";
 import { write } from "../../site/action.ts";
 
-export const STATUSES = ["open", "in_progress", "resolved", "ignored"] as const;
-
-export const SEVERITIES = ["critical", "major", "minor", "trivial"] as const;
-
 export const bugsPath = (projectId: string): Path => `/projects/${projectId}/bugs`;
 
 export const STILL_OPEN = ["open", "in_progress"] as const;

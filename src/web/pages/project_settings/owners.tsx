@@ -64,7 +64,7 @@ export const ownersPage = page(
         <h1>Owners</h1>
         <div class="meta">
           <span>of {project.name}</span> <a href={`/projects/${project.id}/settings`}>Settings</a>
-          <a href={`/projects/${project.id}/tests?owned=false`}>
+          <a href={`/projects/${project.id}/tests?q=is:unowned`}>
             {toCount(unowned)} of {counted(testCases, "test")} without an owner
           </a>
         </div>

@@ -53,7 +53,11 @@ export async function loadOverview({ sql, begin, project, visitor, now }: Projec
     selectNewFailures(sql, id, branch, week, MAX_NEW_FAILURES),
     selectUrgentBugs(sql, id, me, MAX_URGENT_BUGS),
     selectUnhealthyOf(sql, id, me, MAX_OWN_TESTS),
-    selectTestCases(sql, id, { limit: MAX_OWN_TESTS + MAX_FLAKY_TESTS, health: ["flaky"], sort: "flakeRate" }),
+    selectTestCases(sql, id, {
+      limit: MAX_OWN_TESTS + MAX_FLAKY_TESTS,
+      conditions: [{ field: "health", is: ["flaky"] }],
+      sort: "flakeRate",
+    }),
     selectForgivenDays(sql, id, from),
   ]);
   const { newest: executions, ofBranch: gridExecutions, heads } = builds;

@@ -1,6 +1,7 @@
 /** What needs attention besides a red default branch: the visitor's own tests and bugs, flaky tests, and bugs that came back. */
 
 import type { Html } from "../../../http/html.ts";
+import { toSearchWord } from "../../../rules/search_words.ts";
 import type { UrgentBug } from "../../../store/bug_reports.ts";
 import type { TestCaseRow } from "../../../store/test_cases.ts";
 import { shownTaskTitle } from "../../../wording/case_title.ts";
@@ -28,7 +29,7 @@ const Owners = ({ projectId, owners }: { projectId: string; owners: readonly str
     {owners.map((owner) => (
       <>
         {" · "}
-        <a href={toAddress(`/projects/${projectId}/tests`, { owner })}>{owner}</a>
+        <a href={toAddress(`/projects/${projectId}/tests`, { q: toSearchWord("owner", owner) })}>{owner}</a>
       </>
     ))}
   </>
@@ -119,7 +120,7 @@ export function NeedsAttention({ needs, ...context }: NeedsContext & { needs: Ne
           <h2 id="flaky">
             Flaky tests{" "}
             <small>
-              <a href={`/projects/${projectId}/tests?health=flaky`}>all flaky tests</a>
+              <a href={`/projects/${projectId}/tests?q=is:flaky`}>all flaky tests</a>
             </small>
           </h2>
           <CardTable caption="Flaky tests, the most failures first" kind="projects">

@@ -35,8 +35,8 @@ export async function loadSearch(sql: Sql, projectId: string, q: string): Promis
   if (numbered && sign?.toLowerCase().startsWith("bug")) return bugPath(projectId, numbered.id);
   const limit = MAX_RESULTS_PER_KIND;
   const [tests, bugs, executions] = await Promise.all([
-    selectTestCases(sql, projectId, { limit, q }),
-    selectBugReports(sql, projectId, { limit, q }),
+    selectTestCases(sql, projectId, { limit, conditions: [{ field: "text", is: q }] }),
+    selectBugReports(sql, projectId, { limit, conditions: [{ field: "text", is: q }] }),
     searchBuilds(sql, projectId, q, limit),
   ]);
   // "#412" means an execution first, and a bug if no execution or pull request has the number.

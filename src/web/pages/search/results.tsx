@@ -1,6 +1,7 @@
 /** The results of a search, a table per kind. */
 
 import type { Html, Path } from "../../../http/html.ts";
+import { quoteSearchText } from "../../../rules/search_words.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { MarkCell, CardTable } from "../../components/list.tsx";
 import { ExecutionTable } from "../../components/execution_table.tsx";
@@ -28,7 +29,11 @@ export function FoundTests({ projectId, q, found: { rows, hasMore } }: Propertie
   if (rows.length === 0) return null;
   return (
     <>
-      <Heading title="Tests" all={toAddress(`/projects/${projectId}/tests`, { q })} hasMore={hasMore} />
+      <Heading
+        title="Tests"
+        all={toAddress(`/projects/${projectId}/tests`, { q: quoteSearchText(q) })}
+        hasMore={hasMore}
+      />
       <CardTable caption="Tests">
         {rows.map((test) => (
           <tr>
@@ -48,7 +53,7 @@ export function FoundTests({ projectId, q, found: { rows, hasMore } }: Propertie
 
 export function FoundBugs({ projectId, q, found: { rows, hasMore } }: Properties<"bugs">): Html | null {
   if (rows.length === 0) return null;
-  const anyStatus = { q, status: "open,in_progress,resolved,ignored", sort: "newest" };
+  const anyStatus = { q: `is:any ${quoteSearchText(q)}`, sort: "newest" };
   return (
     <>
       <Heading title="Bugs" all={toAddress(`/projects/${projectId}/bugs`, anyStatus)} hasMore={hasMore} />

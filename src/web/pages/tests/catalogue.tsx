@@ -5,20 +5,21 @@ import type { Html, Path } from "../../../http/html.ts";
 import { catchUp } from "../../../operations/health/catch_up.ts";
 import { integerText, mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
-import { splitTags, tagFilter } from "../../../schema/tags.ts";
-import { readVariant } from "../../../rules/variants.ts";
-import { type TestCasePatch, health } from "../../../schema/test_cases.ts";
+import { addSearchWords, toSearchWord } from "../../../rules/search_words.ts";
+import { TEST_KEYS, readTestSearch } from "../../../rules/test_search.ts";
+import type { TestCasePatch } from "../../../schema/test_cases.ts";
 import { type OwnerTally, selectOwnerTally } from "../../../store/case_record.ts";
 import { selectOwners, selectTaskSlugs } from "../../../store/filter_options.ts";
 import { type ProjectCounts, selectTally } from "../../../store/overview.ts";
 import { selectTestCases } from "../../../store/test_cases.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { Empty, FirstReportLink, Pager } from "../../components/list.tsx";
-import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
-import { type Choice, Csrf } from "../../components/form.tsx";
+import { MAX_CHOICES } from "../../components/filters.tsx";
+import { Csrf } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { SeeOther, type View, form, page, type ProjectContext } from "../../site/page.ts";
 import { testPath, toAddress, toQuery } from "../../site/paths.ts";
+import { CatalogueSearch, chosenTestWords, searchFields } from "./catalogue_search.tsx";
 import { brokenTable, bulkFields, catalogueTable, isTicked } from "./catalogue_tables.tsx";
 import { COUNT_TIMEOUT_MS, change, day, testsPath, toQuarantine } from "./changes.tsx";
 
@@ -28,46 +29,8 @@ const MAX_BROKEN_TESTS = 5;
 
 const MAX_OWNERS = 6;
 
-const SORTS = ["flakeRate", "failures", "p95Ms", "lastRunAt", "firstSeen"] as const;
-
-const SORT_OPTIONS: readonly Choice[] = [
-  ["", "flakiest first"],
-  ["failures", "most failures first"],
-  ["p95Ms", "slowest first"],
-  ["lastRunAt", "last run first"],
-  ["firstSeen", "first seen"],
-];
-
-const HEALTH_OPTIONS: readonly Choice[] = [
-  ["", "any"],
-  ["flaky", "flaky"],
-  ["broken", "broken"],
-  ["new", "new"],
-  ["healthy", "healthy"],
-  ["removed", "removed"],
-];
-
-const QUARANTINE_OPTIONS: readonly Choice[] = [
-  ["", "any"],
-  ["true", "quarantined"],
-  ["false", "not quarantined"],
-];
-
-const OWNED_OPTIONS: readonly Choice[] = [
-  ["", "any"],
-  ["true", "with an owner"],
-  ["false", "without an owner"],
-];
-
 const catalogueQuery = v.strictObject({
-  q: mayBeEmpty(text(200)),
-  health: mayBeEmpty(health),
-  task: mayBeEmpty(text(200)),
-  tag: tagFilter,
-  owner: mayBeEmpty(text(200)),
-  owned: mayBeEmpty(v.picklist(["true", "false"], `expected "true" or "false"`)),
-  quarantined: mayBeEmpty(v.picklist(["true", "false"], `expected "true" or "false"`)),
-  sort: mayBeEmpty(v.picklist(SORTS, "expected a known order")),
+  ...searchFields,
   cursor: mayBeEmpty(text(200)),
   /** The number of test cases that the form changed. */
   changed: v.optional(integerText(0, 100)),
@@ -75,25 +38,22 @@ const catalogueQuery = v.strictObject({
 
 type CatalogueQuery = v.InferOutput<typeof catalogueQuery>;
 
+const toSearch = (q: string | undefined) => (q === undefined ? { conditions: [] } : readTestSearch(q));
+
 async function selectCatalogue({ sql, project, query, cursors }: Context) {
-  const { q, health, task, tag, owner, owned, quarantined, sort = "flakeRate", cursor } = query;
-  const by = sort === "firstSeen" ? undefined : sort;
+  const { q, sort = "flakeRate", cursor } = query;
+  const search = toSearch(q);
+  if ("problem" in search) return { shown: [], next: undefined, problem: search.problem };
   const list = `tests ${project.id} ${sort}`;
   const rows = await selectTestCases(sql, project.id, {
     limit: PAGE_SIZE,
-    q,
-    health: health && [health],
-    task_slug: task,
-    tag: splitTags(tag ?? ""),
-    owner,
-    owned: owned && owned === "true",
-    quarantined: quarantined && quarantined === "true",
-    sort: by,
+    conditions: search.conditions,
+    sort: sort === "firstSeen" ? undefined : sort,
     after: cursor === undefined ? undefined : cursors.read(list, cursor),
   });
   const shown = rows.slice(0, PAGE_SIZE);
   const last = rows.length > PAGE_SIZE ? shown.at(-1) : undefined;
-  return { shown, next: last && cursors.write(list, [last.key ?? "", String(last.number)]) };
+  return { shown, next: last && cursors.write(list, [last.key ?? "", String(last.number)]), problem: undefined };
 }
 
 function headlineOf({ broken, flaky, quarantined }: ProjectCounts): { status: string; text: string } {
@@ -112,7 +72,11 @@ const ownerLinks = (base: Path, owners: readonly OwnerTally[]): Html | null =>
       by owner:{" "}
       {owners.map(({ owner, flaky, broken }, index) => [
         index === 0 ? "" : ", ",
-        owner === null ? <a href={`${base}?owned=false`}>nobody</a> : <a href={toAddress(base, { owner })}>{owner}</a>,
+        owner === null ? (
+          <a href={`${base}?q=is:unowned`}>nobody</a>
+        ) : (
+          <a href={toAddress(base, { q: toSearchWord("owner", owner) })}>{owner}</a>
+        ),
         ` ${toCount(flaky + broken)}`,
       ])}
     </span>
@@ -133,7 +97,7 @@ async function loadCatalogue(context: Context) {
   } = context;
   await catchUp(sql, begin, id, COUNT_TIMEOUT_MS);
   const isFirstPage = !isFiltered(query) && query.cursor === undefined;
-  const [{ shown, next }, tally, ownerTally, tasks, owners, slowest, broken] = await Promise.all([
+  const [{ shown, next, problem }, tally, ownerTally, tasks, owners, slowest, broken] = await Promise.all([
     selectCatalogue(context),
     selectTally(sql, id),
     selectOwnerTally(sql, id, MAX_OWNERS),
@@ -141,9 +105,11 @@ async function loadCatalogue(context: Context) {
     selectOwners(sql, id, MAX_CHOICES + 1),
     // One row more than the limit is returned.
     selectTestCases(sql, id, { limit: 0, sort: "p95Ms" }),
-    isFirstPage ? selectTestCases(sql, id, { limit: MAX_BROKEN_TESTS, health: ["broken"] }) : [],
+    isFirstPage
+      ? selectTestCases(sql, id, { limit: MAX_BROKEN_TESTS, conditions: [{ field: "health", is: ["broken"] }] })
+      : [],
   ]);
-  return { tests: shown, next, tally, ownerTally, tasks, owners, slowest: slowest[0], broken };
+  return { tests: shown, next, problem, tally, ownerTally, tasks, owners, slowest: slowest[0], broken };
 }
 
 type CatalogueData = Awaited<ReturnType<typeof loadCatalogue>>;
@@ -153,9 +119,9 @@ function CatalogueFacts({ projectId, data }: { projectId: string; data: Catalogu
   const path = testsPath(projectId);
   return (
     <div class="meta quiet">
-      {tally.broken > 0 ? <a href={`${path}?health=broken`}>broken</a> : null}
-      {tally.flaky > 0 ? <a href={`${path}?health=flaky`}>flaky</a> : null}
-      {tally.quarantined > 0 ? <a href={`${path}?quarantined=true`}>quarantined</a> : null}
+      {tally.broken > 0 ? <a href={`${path}?q=is:broken`}>broken</a> : null}
+      {tally.flaky > 0 ? <a href={`${path}?q=is:flaky`}>flaky</a> : null}
+      {tally.quarantined > 0 ? <a href={`${path}?q=is:quarantined`}>quarantined</a> : null}
       {slowest && slowest.p95Ms !== null ? (
         <span>
           <a href={`${path}?sort=p95Ms`}>slowest</a>: <a href={testPath(projectId, slowest.id)}>{slowest.name}</a>,{" "}
@@ -166,33 +132,6 @@ function CatalogueFacts({ projectId, data }: { projectId: string; data: Catalogu
     </div>
   );
 }
-
-/** Whether one of the tasks is a variant: without any, there are no tags to filter by. */
-const hasVariants = (tasks: readonly string[]): boolean => tasks.some((task) => readVariant(task).tags.length > 0);
-
-type FiltersProperties = { path: Path; query: CatalogueQuery; tasks: readonly string[]; owners: readonly string[] };
-
-const Filters = ({ path, query, tasks, owners }: FiltersProperties): Html => (
-  <FilterBar path={path} isFiltered={isFiltered(query)}>
-    {[
-      <FilterText label="Name or file" name="q" value={query.q} type="search" />,
-      <FilterSelect label="Health" name="health" options={HEALTH_OPTIONS} value={query.health} />,
-      <FilterName label="Task" name="task" names={tasks} value={query.task} />,
-      hasVariants(tasks) || query.tag !== undefined ? (
-        <FilterText label="Tag" name="tag" value={query.tag} max={600} />
-      ) : null,
-      <FilterName label="Owner" name="owner" names={owners} value={query.owner} />,
-      <FilterSelect label="Owned" name="owned" options={OWNED_OPTIONS} value={query.owned} />,
-      <FilterSelect label="Quarantine" name="quarantined" options={QUARANTINE_OPTIONS} value={query.quarantined} />,
-      <FilterSelect
-        label="Order"
-        name="sort"
-        options={SORT_OPTIONS}
-        value={query.sort === "flakeRate" ? "" : query.sort}
-      />,
-    ]}
-  </FilterBar>
-);
 
 const NoTests = ({ projectId, isFiltered }: { projectId: string; isFiltered: boolean }): Html =>
   isFiltered ? (
@@ -222,7 +161,7 @@ function Tests({ context, data: { tests } }: { context: Context; data: Catalogue
 function catalogueView(context: Context, data: CatalogueData): View {
   const { project, query, now } = context;
   const { changed, ...list } = query;
-  const { tally, broken, next, tasks, owners } = data;
+  const { tally, broken, next, problem, tasks, owners } = data;
   const path: Path = testsPath(project.id);
   const headline = headlineOf(tally);
   const body = (
@@ -237,18 +176,27 @@ function catalogueView(context: Context, data: CatalogueData): View {
         </p>
       )}
       {brokenTable(project.id, broken.slice(0, MAX_BROKEN_TESTS), broken.length > MAX_BROKEN_TESTS, now)}
-      <Filters path={path} query={query} tasks={tasks} owners={owners} />
-      <Tests context={context} data={data} />
+      <CatalogueSearch {...{ path, query, problem, tasks, owners }} isFiltered={isFiltered(query)} />
+      {problem === undefined ? <Tests context={context} data={data} /> : null}
       <Pager path={path} query={list} cursor={next} />
     </>
   );
-  return { title: "Tests", body, section: "tests" };
+  return { title: "Tests", body, section: "tests", ...(problem === undefined ? {} : { status: 400 }) };
 }
 
 export const cataloguePage = page(
   "/projects/:projectId/tests",
   { access: "viewer", query: catalogueQuery },
-  async (context) => catalogueView(context, await loadCatalogue(context)),
+  async (context) => {
+    const { query, project } = context;
+    const chosen = chosenTestWords(query);
+    if (chosen.length > 0) {
+      const q = addSearchWords(query.q ?? "", TEST_KEYS, chosen);
+      const changed = query.changed?.toString();
+      return new SeeOther(toAddress(testsPath(project.id), { q, sort: query.sort, changed }));
+    }
+    return catalogueView(context, await loadCatalogue(context));
+  },
 );
 
 const bulkForm = v.strictObject({
@@ -257,7 +205,7 @@ const bulkForm = v.strictObject({
   reason: mayBeEmpty(text(1_000)),
   until: mayBeEmpty(day),
   owner: mayBeEmpty(text(200)),
-  back: v.pipe(v.string(), v.maxLength(2_000, "expected the address of the list")),
+  back: v.pipe(v.string(), v.maxLength(6_000, "expected the address of the list")),
 });
 
 export const bulkChangeForm = form(

@@ -95,7 +95,7 @@ export const brokenTable = (
         Broken{" "}
         {hasMore ? (
           <small>
-            the first {tests.length}: <a href={`${testsPath(projectId)}?health=broken`}>all</a>
+            the first {tests.length}: <a href={`${testsPath(projectId)}?q=is:broken`}>all</a>
           </small>
         ) : null}
       </h2>
@@ -122,7 +122,7 @@ export const brokenTable = (
 
 /** The form for the selected tests. The button that was pressed names the change. */
 export const bulkFields = (
-  <fieldset class="filters">
+  <fieldset class="filters for-selected">
     <legend>Selected tests</legend>
     <FilterText label="Why" name="reason" max={1000} value={undefined} />
     <FilterText label="Until (optional)" name="until" type="date" value={undefined} />

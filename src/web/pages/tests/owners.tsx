@@ -1,6 +1,7 @@
 /** The owners of a test, and the source that they come from. */
 
 import type { Html } from "../../../http/html.ts";
+import { toSearchWord } from "../../../rules/search_words.ts";
 import type { OwnerSource } from "../../../operations/projects/owners.ts";
 import type { TestCaseRow } from "../../../store/test_cases.ts";
 import { toAddress } from "../../site/paths.ts";
@@ -24,7 +25,7 @@ export function Owners({
   const lines = source?.rules.map(({ line }) => line) ?? [];
   const names = owners.map((owner, index) => [
     index === 0 ? "" : ", ",
-    <a href={toAddress(testsPath(projectId), { owner })}>{owner}</a>,
+    <a href={toAddress(testsPath(projectId), { q: toSearchWord("owner", owner) })}>{owner}</a>,
   ]);
   return (
     <>

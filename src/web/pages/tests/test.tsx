@@ -10,6 +10,7 @@ import { readHistory } from "../../../operations/health/case_history.ts";
 import { readCaseVariants } from "../../../operations/health/case_variants.ts";
 import { catchUp } from "../../../operations/health/catch_up.ts";
 import { explainOwners } from "../../../operations/projects/owners.ts";
+import { toSearchWord } from "../../../rules/search_words.ts";
 import { numberOfTestCase } from "../../../rules/test_case_id.ts";
 import { branchName, caseStatus, mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuseAbsent } from "../../../schema/refusal.ts";
@@ -20,6 +21,7 @@ import {
   selectFirstBad,
   selectRunCompletedAt,
 } from "../../../store/case_record.ts";
+import { selectCaseWeeks } from "../../../store/case_weeks.ts";
 import { selectExecutionNames } from "../../../store/execution_list.ts";
 import { selectSlowerResults } from "../../../store/slower.ts";
 import { type HistoryRow, type TestCaseRow, selectTestCase } from "../../../store/test_cases.ts";
@@ -60,6 +62,7 @@ import {
   LastResults,
 } from "./results.tsx";
 import { Variants } from "./variants.tsx";
+import { FailuresByWeek, WEEKS } from "./weeks.tsx";
 import { trustOf, whereItBegan, whyFlaky } from "./verdict.tsx";
 import {
   SHOWN_VERIFICATIONS,
@@ -112,14 +115,14 @@ const isUnfiltered = ({ status, branch, cursor }: Query): boolean =>
   status === undefined && branch === undefined && cursor === undefined;
 
 /** `last` is the newest results of all branches, `listed` the results that match the filters. */
-async function loadTest({ sql, fast, begin, project, params, query, cursors }: Context) {
+async function loadTest({ sql, fast, begin, project, params, query, cursors, now }: Context) {
   const { id: projectId } = project;
   await catchUp(sql, begin, projectId, COUNT_TIMEOUT_MS);
   const test = (await selectTestCase(fast, projectId, params.testId)) ?? refuseAbsent();
   const { status, branch, cursor } = query;
   const list = testPath(projectId, test.id);
   const [after] = cursor === undefined ? [] : cursors.read(list, cursor);
-  const [last, record, bugs, filtered, ownerSource, variants, verifications] = await Promise.all([
+  const [last, record, bugs, filtered, ownerSource, variants, verifications, weeks] = await Promise.all([
     readHistory(sql, projectId, test.id, { limit: STRIP_LENGTH }),
     selectCaseRecord(sql, projectId, test.id),
     selectOpenBugsOfCase(sql, projectId, test.id, MAX_BUGS),
@@ -129,6 +132,7 @@ async function loadTest({ sql, fast, begin, project, params, query, cursors }: C
     test.isOwnerSet || test.owners.length === 0 ? undefined : explainOwners(sql, projectId, test),
     readCaseVariants(sql, projectId, test),
     selectVerifications(sql, projectId, test.id, { limit: SHOWN_VERIFICATIONS }),
+    selectCaseWeeks(sql, projectId, test.id, { now, weeks: WEEKS }),
   ]);
   const listed = filtered?.rows ?? last.rows.slice(0, HISTORY_ROWS);
   const next = filtered ? filtered.last : last.rows.length > HISTORY_ROWS ? listed.at(-1)!.runId : undefined;
@@ -160,6 +164,7 @@ async function loadTest({ sql, fast, begin, project, params, query, cursors }: C
     ownerSource,
     variants,
     verifications,
+    weeks,
   };
 }
 
@@ -174,7 +179,7 @@ const TestFacts = ({ projectId, test, ownerSource, now }: FactsProperties): Html
         <Breakable text={test.file} />
       </code>
     )}
-    <a href={toAddress(testsPath(projectId), { task: test.taskSlug })}>{test.taskSlug}</a>
+    <a href={toAddress(testsPath(projectId), { q: toSearchWord("task", test.taskSlug) })}>{test.taskSlug}</a>
     {test.runs === 0 ? null : (
       <span>
         failed in {toCount(test.failures)} of {counted(test.runs, "result")} {ALL_RESULTS}
@@ -242,7 +247,7 @@ function testView({ project, query, role, csrf, now }: Context, data: TestData):
     ownerSource,
     variants,
   } = data;
-  const { verifications } = data;
+  const { verifications, weeks } = data;
   const testHistory: TestHistory = { projectId, rows: last, names, slowerOf };
   const trust = trustOf({ test, record, rows: last, firstBad }, branch, now);
   const path: Path = testPath(projectId, test.id);
@@ -264,6 +269,7 @@ function testView({ project, query, role, csrf, now }: Context, data: TestData):
           })}
       {quarantineNotice(test, now)}
       <LastResults testHistory={testHistory} test={test} />
+      <FailuresByWeek weeks={weeks} />
       <Variants projectId={projectId} test={test} found={variants} now={now} />
       <div class="columns">
         {whereItBegan(projectId, firstBad && { ...firstBad, suspects }, branch, now)}
