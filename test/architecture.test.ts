@@ -57,7 +57,7 @@ const SHARED = readTable(`
   attachments: content media_type spool
   api: execution_fields failure_fields
   backup: complete_file format frames
-  cli: admin_accounts admin_options admin_trust annotations base_commit bisect_case bisect_lines bisect_options bisect_probe
+  cli: admin_accounts admin_options admin_trust annotations attempts base_commit bisect_case bisect_lines bisect_options bisect_probe
     bisect_range bisect_server ci ci_key client client_commands export_attachments export_lines command_line gate help_text
     import_lines import_options import_server interruption invocation machine main output owners_file process_io
     quarantined retry_options shard_option split_files split_options split_request tags terminal test_command upload_address upload_output usage why_lines wrapped_command

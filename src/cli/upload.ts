@@ -14,8 +14,7 @@ import { type UploadArguments, readArguments, toParameters } from "./upload_opti
 import { holdAttachments, uploadAttachments } from "./upload_attachments.ts";
 import { createVoice, tellProblem, tellRun, type Voice } from "./upload_output.ts";
 import { type Reports, sendReports, type UploadEnd } from "./upload_request.ts";
-import { askNewTests } from "./new_tests_request.ts";
-import type { AttemptReport } from "./retry.ts";
+import type { AttemptReport, TestedCommand } from "./attempts.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
 import { fileClockMs } from "../runner/report_files.ts";
 
@@ -36,6 +35,8 @@ type Delivery = {
   /** What is in them, with those of earlier attempts. */
   reports: AttemptReport[];
   ended: EndedCommand | undefined;
+  /** Why new tests fail the run; undefined: they do not. */
+  unstable: string | undefined;
   publicUrl: string | undefined;
   voice: Voice;
 };
@@ -72,7 +73,7 @@ async function deliver(
   delivery: Delivery,
   signal: AbortSignal | undefined,
 ): Promise<End> {
-  const { given, parameters, found, reports, ended, publicUrl, voice } = delivery;
+  const { given, parameters, found, reports, ended, unstable, publicUrl, voice } = delivery;
   if (signal?.aborted) return { end: "stopped", problem: "Interrupted" };
   const sending = { patienceMs: given.patienceMs, signal, publicUrl };
   const exitCode = ended ? String(ended.exitCode) : parameters["exit_code"];
@@ -100,7 +101,7 @@ async function deliver(
     const absent = hasFailed || mayBeEmpty ? [] : [...found.absent];
     const send = async () => {
       const short = absent.length > 0 ? `No report: ${absent.join("; ")}` : undefined;
-      const others = { ...attemptsOf(reports), ...failureOf([ended?.problem, short]) };
+      const others = { ...attemptsOf(reports), ...failureOf([ended?.problem, short, unstable]) };
       return await sendReports(address, reports, { ...sent, ...others }, sending);
     };
     let end = await send();
@@ -177,26 +178,37 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
     reports: found.files.map(({ path }) => path),
   };
   let held: Awaited<ReturnType<typeof holdAttachments>> = [];
-  if (ended && mayRetry(given, ended, found, reports)) {
+  let unstable: string | undefined;
+  const { rerun, retry, newTests } = given.attempts;
+  const attempts = (): TestedCommand => ({
+    ...{ command: command!, rerun, invocation, signal: stop!.signal, note: voice.note },
+    ...{ format: parameters["format"], repositoryRoot: parameters["repository_root"] },
+    async selectNew(cases, suite) {
+      const { askNewTests } = await import("./new_tests_request.ts");
+      return await askNewTests(await open(), parameters, { cases, suite }, sending);
+    },
+    run: async (again, environment) => {
+      const { files } = findReports(given.reports, directory);
+      const [earlier, since] = [files, fileClockMs(directory)];
+      const inner = { ...invocation, environment: { ...invocation.environment, ...environment } };
+      const ended = await runCommand(again, stop!, inner);
+      const fresh = keepFresh(findReports(given.reports, directory), earlier, since);
+      return { ended, reports: await load(fresh, voice) };
+    },
+  });
+  if (ended && retry && ended.exitCode !== 0 && isWhole(ended, found, reports)) {
     held = await holdAttachments(naming);
     const { retryFailed } = await import("./retry.ts");
-    const all = await retryFailed({
-      ...{ options: given.retry!, command: command!, ended, reports, invocation, signal: stop!.signal },
-      ...{ format: parameters["format"], repositoryRoot: parameters["repository_root"], note: voice.note },
-      selectNew: async (cases, suite) => await askNewTests(await open(), parameters, { cases, suite }, sending),
-      run: async (again, environment) => {
-        const { files } = findReports(given.reports, directory);
-        const [earlier, since] = [files, fileClockMs(directory)];
-        const inner = { ...invocation, environment: { ...invocation.environment, ...environment } };
-        const ended = await runCommand(again, stop!, inner);
-        const fresh = keepFresh(findReports(given.reports, directory), earlier, since);
-        return { ended, reports: await load(fresh, voice) };
-      },
-    });
-    ({ ended, reports } = all);
+    ({ ended, reports } = await retryFailed(attempts(), retry, { ended, reports }));
+  }
+  if (ended && newTests && isWhole(ended, found, reports)) {
+    const { runNewTests } = await import("./new_tests.ts");
+    ({ reports, unstable } = await runNewTests(attempts(), newTests, reports));
+    if (!newTests.isStrict) unstable = undefined;
   }
   const address = await open();
-  const end = await deliver(address, { given, parameters, found, reports, ended, publicUrl, voice }, stop?.signal);
+  const delivery = { given, parameters, found, reports, ended, unstable, publicUrl, voice };
+  const end = await deliver(address, delivery, stop?.signal);
   const output = { invocation, system: build.system, voice, json: flags.json === true };
   if (end.end === "uploaded" && flags["no-owners"] !== true) {
     const { branch, commit, pull_request: pullRequest, shard } = parameters;
@@ -223,10 +235,9 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
     const isForkWithoutKey = "problem" in source && build.branch?.includes(":") === true;
     await tellProblem(end.problem, { ...output, isExpected: isForkWithoutKey });
   }
-  const own = ended?.exitCode ?? 0;
+  const own = (ended?.exitCode ?? 0) || (unstable === undefined ? 0 : 1);
   if (given.gate) {
-    const exitCode =
-      ended?.exitCode ?? (parameters["exit_code"] === undefined ? undefined : Number(parameters["exit_code"]));
+    const exitCode = ended ? own : parameters["exit_code"] === undefined ? undefined : Number(parameters["exit_code"]);
     const gated = endGate(given.gate, { exitCode, ...gateEndOf(end, found, voice) });
     for (const line of gated.lines) await voice.note(line);
     if (exitCode !== 0) return gated.code;
@@ -235,19 +246,12 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
   return STRICT_CODES[end.end] || (found.problems.length > 0 && !flags["allow-empty"] ? 1 : 0);
 }
 
-/** Whether a failed command may have failed because of its tests alone. */
-const mayRetry = (
-  { retry }: UploadArguments,
-  { exitCode, problem, isOwnCode }: EndedCommand,
+/** Whether the command has ended by itself, and has left all of its reports. */
+const isWhole = (
+  { problem, isOwnCode }: EndedCommand,
   { problems }: FoundReports,
   reports: readonly AttemptReport[],
-): boolean =>
-  retry !== undefined &&
-  exitCode !== 0 &&
-  problem === undefined &&
-  isOwnCode &&
-  problems.length === 0 &&
-  reports.length > 0;
+): boolean => problem === undefined && isOwnCode && problems.length === 0 && reports.length > 0;
 
 /** Returns the decision of the gate, or why there is none. Secrets are masked before names are shortened or escaped. */
 function gateEndOf(end: End, { problems }: FoundReports, { clean }: Voice): Pick<GateEnd, "problem" | "decision"> {

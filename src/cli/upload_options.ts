@@ -8,7 +8,7 @@ import type { Machine } from "./machine.ts";
 import type { AttachmentScope } from "../runner/named_attachments.ts";
 import { readTags, TAG_HELP } from "./tags.ts";
 import { GATE_HELP, GATE_HELP_TEXT, type GateOptions, readGateOptions } from "./gate.ts";
-import { readRetryOptions, RETRY_HELP, RETRY_NAMES, type RetryOptions } from "./retry_options.ts";
+import { type AttemptOptions, readAttemptOptions, RETRY_HELP, RETRY_NAMES } from "./retry_options.ts";
 import { readShard } from "./shard_option.ts";
 import { readSeconds, toUsageError, UsageError } from "./usage.ts";
 
@@ -103,6 +103,7 @@ const FLAGS = [
   "no-owners",
   "gate-dry-run",
   "skip-quarantined",
+  "strict-new",
 ] as const;
 
 export type UploadArguments = {
@@ -115,7 +116,7 @@ export type UploadArguments = {
   flags: Partial<Record<(typeof FLAGS)[number], boolean>>;
   attachments: AttachmentArguments;
   gate: GateOptions | undefined;
-  retry: RetryOptions | undefined;
+  attempts: AttemptOptions;
   patienceMs: number;
 };
 
@@ -157,9 +158,9 @@ export function readArguments(args: string[]): UploadArguments {
   if (!/^-?\d{1,10}$/.test(parameters["exit_code"] ?? "0"))
     throw new UsageError(`--exit-code: expected an integer, got "${parameters["exit_code"]}"`);
   if (parameters["shard"] !== undefined) readShard(parameters["shard"]);
-  const retry = readRetryOptions(values, command !== undefined);
+  const attempts = readAttemptOptions(values, flags["strict-new"] === true, command !== undefined);
   const patienceMs = readSeconds("patience", (values as { patience?: string }).patience) ?? PATIENCE_MS;
-  return { reports: positionals, command, parameters, tags, flags, attachments, gate, retry, patienceMs };
+  return { reports: positionals, command, parameters, tags, flags, attachments, gate, attempts, patienceMs };
 }
 
 type AttachmentValues = {

@@ -210,7 +210,8 @@ export function createOutbound({
 /** A DNS look-up cannot be cancelled, but the caller need not wait for it. */
 async function within<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
-  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  if (signal.aborted) reject(signal.reason);
+  else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   return await Promise.race([work, promise]);
 }
 

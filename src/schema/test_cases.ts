@@ -11,6 +11,7 @@ import {
   commit,
   described,
   executionId,
+  isStorable,
   listText,
   MAX_SLUG_LENGTH,
   patchOf,
@@ -215,16 +216,23 @@ export const testCasesPatch = v.strictObject({
   ...testCasePatch.entries,
 });
 
-const MAX_ASKED = 100;
+const MAX_ASKED = 1_000;
 const ASKED = `expected 1 to ${MAX_ASKED} test cases`;
+
+const named = v.pipe(
+  v.string("expected a text"),
+  v.check(isStorable, "expected a text without NUL and invalid characters"),
+);
+const askedCase = v.strictObject({
+  suite: described(named, "The suites, outermost first; may be empty", "checkout > cart"),
+  name: described(named, "The name of the test", "adds an item"),
+  file: described(v.nullable(named), "The file; null if the report names none", "test/cart.test.ts"),
+});
 
 export const newTestCasesRequest = v.strictObject({
   taskSlug: described(text(MAX_SLUG_LENGTH), "The task, with the tags of its variant as in a test run", "unit"),
   testCases: described(
-    v.pipe(
-      listOf(v.strictObject(caseNames), { max: MAX_ASKED, expected: ASKED, tooMany: ASKED }),
-      v.minLength(1, ASKED),
-    ),
+    v.pipe(listOf(askedCase, { max: MAX_ASKED, expected: ASKED, tooMany: ASKED }), v.minLength(1, ASKED)),
     "The test cases as a report names them; paths of files are relative to the repository",
   ),
 });

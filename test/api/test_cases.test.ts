@@ -582,10 +582,10 @@ describe("POST /projects/:projectId/test-cases/new", () => {
     expect(await fresh("unit", place("old", "moved.ts"))).toEqual(["old"]);
   });
 
-  test("is refused without test cases, and with more than a hundred", async () => {
-    for (const testCases of [[], Array.from({ length: 101 }, (_, index) => place(`t${index}`))]) {
+  test("is refused without test cases, and with more than a thousand", async () => {
+    for (const testCases of [[], Array.from({ length: 1_001 }, (_, index) => place(`t${index}`))]) {
       const { status, body } = await own.call("POST", "/test-cases/new", { taskSlug: "unit", testCases });
-      expect([status, body.error.message]).toEqual([400, expect.stringContaining("expected 1 to 100 test cases")]);
+      expect([status, body.error.message]).toEqual([400, expect.stringContaining("expected 1 to 1000 test cases")]);
     }
   });
 });

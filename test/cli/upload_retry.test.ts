@@ -190,8 +190,55 @@ test.each([
   [["--retry", "1"], "--retry needs the command of the tests after --"],
   [["--retry", "1", "--rerun", "foo", "--", "true"], "--rerun: expected one of jest,"],
   [["--retry", "1", "--retry-budget", "5", "--", "true"], '--retry-budget: expected a time such as "90s" or "5m"'],
+  [["--new-tests", "2"], "--new-tests needs the command of the tests after --"],
+  [["--strict-new", "--", "true"], "--strict-new needs --new-tests"],
 ])("%p is an error of the command line", async (args, message) => {
   const { project } = await prepare(["a:p"]);
   const { code, errors } = await upload(project, ["r.xml", ...args]);
   expect([code, errors]).toEqual([2, expect.stringContaining(message)]);
+});
+
+describe("a new test", () => {
+  const runs = (...args: string[]) => ["--new-tests", "4", ...args];
+
+  test("that passes each time is no news; those that the default branch knows run once", async () => {
+    const { retry, run, timesOf } = await prepare(["a:p", "fresh:p"], { known: ["a"] });
+    const { code, lines } = await retry(...runs());
+    expect([code, lines.slice(0, 2)]).toEqual([
+      0,
+      ["assay: 1 test is new, and runs up to 4 times", "assay: The new test has passed 4 times"],
+    ]);
+    expect(await run()).toMatchObject({ verdict: "passed", total: 2, flaky: 0, attempt: 1 });
+    expect([timesOf("a"), timesOf("fresh")]).toEqual([1, 5]);
+  });
+
+  test("that fails in one of the runs is flaky from its first day, and fails the job if it is to", async () => {
+    const plan = ["a:p", "fresh:ppfp"];
+    const lax = await prepare(plan, { known: ["a"] });
+    const { code, lines } = await lax.retry(...runs());
+    const said = 'assay: The new test "s > fresh" is unstable: it failed in 1 of 4 runs';
+    expect([code, lines[1]]).toEqual([0, said]);
+    expect(await lax.run()).toMatchObject({ verdict: "passed", failed: 0, flaky: 1 });
+    const strict = await prepare(plan, { known: ["a"] });
+    const ended = await strict.retry(...runs("--strict-new"), "--gate", "new");
+    expect([ended.code, ended.lines.join("\n")]).toEqual([1, expect.stringContaining("Gate new: failed")]);
+    const red = await strict.run();
+    expect(red).toMatchObject({ verdict: "failed", failed: 1, flaky: 1 });
+    expect(red.reason).toContain('The new test "s > fresh" is unstable');
+  });
+
+  test("that fails already, or none, is left as it is", async () => {
+    const failing = await prepare(["a:p", "fresh:f"], { known: ["a"] });
+    expect((await failing.retry(...runs())).code).toBe(1);
+    expect(failing.timesOf("fresh")).toBe(1);
+    const none = await prepare(["a:p"]);
+    expect((await none.retry(...runs())).lines).toEqual([expect.stringMatching(/^PASSED unit: 1 passed/)]);
+  });
+
+  test("does not run again when the time is over", async () => {
+    const { retry, timesOf } = await prepare(["fresh:p"], { known: ["a"] });
+    const { code, lines } = await retry(...runs("--new-tests-budget", "0s"));
+    expect([code, lines[0]]).toEqual([0, "assay: 1 test is new, and runs up to 4 times"]);
+    expect(timesOf("fresh")).toBeLessThan(3);
+  });
 });

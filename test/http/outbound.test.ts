@@ -50,6 +50,32 @@ const failure = async (work: Promise<unknown>): Promise<OutboundError> => {
   return error;
 };
 
+describe("connections", () => {
+  test("go to the address that was checked, never through the proxy, and end with their use or their time", async () => {
+    const receiver = createReceiver();
+    const port = Number(new URL(receiver.url).port);
+    const proxy = await createProxy();
+    const answers = [["127.0.0.1"], ["10.0.0.1"], ["127.0.0.1"]];
+    const resolve = async () => answers.pop()!;
+    const outbound = createOutbound({ allow: loopback, resolve, proxy: proxy.url, timeoutMs: 100 });
+    const target = { host: "mail.example.com", port };
+    const { socket, tls, address } = await outbound.connect(target, async (connection) => ({
+      ...connection,
+      address: connection.socket.remoteAddress,
+    }));
+    expect([address, tls, socket.destroyed]).toEqual([
+      "127.0.0.1",
+      { host: "mail.example.com", servername: "mail.example.com" },
+      true,
+    ]);
+    const refused = await failure(outbound.connect(target, async () => "used"));
+    expect(refused.message).toContain("requests do not go to private addresses");
+    const late = await failure(outbound.connect(target, () => new Promise(() => {})));
+    expect([late.message, late.isFinal]).toEqual(["No answer within 0.2 s", false]);
+    expect([proxy.heads, answers]).toEqual([[], []]);
+  });
+});
+
 describe("requests", () => {
   test("dial the address that was checked, whatever the name means by then", async () => {
     const receiver = createReceiver({ status: 200, body: "hello" });

@@ -34,7 +34,7 @@ function expectRefusals(texts: Iterable<string>): void {
 
 describe("any value of JSON may be of any type", () => {
   test.each(reports.filter(([, [green]]) => isJson(green!)))("%s", (_, texts) => {
-    for (const text of texts) expectRefusals(oddJson(text, isFull || text.length < 5_000 ? 1 : 17));
+    for (const text of texts) expectRefusals(oddJson(text, isFull || text.length < 2_000 ? 1 : 29));
   });
 
   test("allure", () => {

@@ -26,7 +26,7 @@ test("XML of so many elements that they would take gigabytes is refused before t
     expect(() => read(text)).toThrow("it has more than 2,000,000 elements");
 });
 
-test("so many lines that they would take gigabytes are refused before they do", () => {
+test.skipIf(!isFull)("so many lines that they would take gigabytes are refused before they do", () => {
   const lines = "\n".repeat(5_000_000);
   expect(() => read(`{"Action":"run","Package":"p","Test":"T"}\n${lines}`)).toThrow("it has more than 5,000,000 lines");
   expect(() => read(`1..1\nok 1 - a\n${lines}`)).toThrow("it has more than 5,000,000 lines");

@@ -2,8 +2,6 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
-import { join } from "node:path";
-import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import * as v from "valibot";
 import { createAddressList } from "../../src/http/address.ts";
 import { createOutbound } from "../../src/http/outbound.ts";
@@ -11,48 +9,11 @@ import { CONFIGS } from "../../src/schema/integration_configs.ts";
 import { toMail } from "../../src/senders/email.tsx";
 import { send } from "../../src/senders/send.ts";
 import { certificate } from "../http/secure_server.ts";
+import { MAIL_PASSWORD as PASSWORD, refusal, serveMail } from "../mail_server.ts";
 import { BAD, BUG_URL, DELIVERY_ID, hostile, KNOWN, NOW } from "./sending.ts";
 
 const HOST = "hooks.example.com";
-const PASSWORD = "correct horse S3CRET";
-const FIXTURES = join(import.meta.dir, "../fixtures");
 const CERTIFICATE = await certificate();
-const KEY = await Bun.file(join(FIXTURES, "tls_key.pem")).text();
-
-type Received = { from: string; to: string[]; user: unknown; secure: boolean; text: string };
-
-const refusal = (responseCode: number, message: string) => Object.assign(new Error(message), { responseCode });
-
-/** A server for the user "assay", which keeps what it accepts. */
-async function serveMail(options: SMTPServerOptions = {}) {
-  const received: Received[] = [];
-  const server = new SMTPServer({
-    ...{ key: KEY, cert: CERTIFICATE, logger: false },
-    onAuth({ username, password }, _, callback) {
-      if (username === "assay" && password === PASSWORD) callback(null, { user: username });
-      else
-        callback(refusal(535, `5.7.8 Not accepted: ${Buffer.from(`\0${username}\0${password}`).toString("base64")}`));
-    },
-    onData(stream, session, callback) {
-      const chunks: Buffer[] = [];
-      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-      stream.on("end", () => {
-        const { mailFrom, rcptTo } = session.envelope;
-        received.push({
-          from: mailFrom === false ? "" : mailFrom.address,
-          to: rcptTo.map(({ address }) => address),
-          ...{ user: session.user, secure: session.secure, text: Buffer.concat(chunks).toString() },
-        });
-        callback(null, "Queued as 4711");
-      });
-    },
-    ...options,
-  });
-  server.on("error", () => {});
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  afterAll(() => new Promise<void>((resolve) => server.close(() => resolve())));
-  return { port: (server.server.address() as { port: number }).port, received };
-}
 
 /** A server that says one line to each line that it gets, or nothing. */
 async function serveLines(...answers: string[]) {

@@ -35,6 +35,9 @@ const FIELDS: Record<string, Record<string, string>> = {
   teams: { "config.url": "https://prod.example.com/workflows/sekritsekrit" },
   email: {
     "config.host": "smtp.example.com",
+    "config.port": "2525",
+    "config.user": "assay",
+    "config.password": "sekritsekrit",
     "config.from": "assay@example.com",
     "config.to": "ada@example.com, grace@example.com",
   },
@@ -64,7 +67,7 @@ describe("the form of a kind", () => {
       for (const [name, value] of Object.entries(FIELDS[kind]!)) {
         const field = name.replace("config.", "");
         const isSecret = SECRETS[kind].includes(field);
-        const shown = field === "to" ? value.split(", ") : value.replace(/\/$/, "");
+        const shown = field === "to" ? value.split(", ") : field === "port" ? Number(value) : value.replace(/\/$/, "");
         expect([field, created.config[field]]).toEqual([field, isSecret ? null : shown]);
       }
       if ("labels" in created.config) expect(created.config.labels).toEqual(["assay"]);

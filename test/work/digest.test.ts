@@ -6,6 +6,7 @@ import { runSchedules } from "../../src/work/automate.ts";
 import { createAsking } from "../asking.ts";
 import { createAutomating, PUBLIC_URL } from "../automating.ts";
 import { createHarness } from "../harness.ts";
+import { serveMail } from "../mail_server.ts";
 import { createReceiver } from "../receiver.ts";
 
 const harness = await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] });
@@ -42,15 +43,18 @@ async function passWeek(): Promise<void> {
   await database.pool`update bug_report set resolved_at = resolved_at - ${week}`;
 }
 
-const digestOf = async (kind: string, path: string, action: object = {}) => {
-  const receiver = createReceiver({ status: kind === "teams" ? 202 : 200, body: kind === "slack" ? "ok" : "" });
-  const secret = kind === "webhook" ? { secret: `whsec_${Buffer.alloc(24, "a").toString("base64")}` } : {};
-  const integrationId = await integrate(kind, { url: `${receiver.url}${path}`, ...secret });
-  const id = await automate({
+const automateDigest = (integrationId: string, action: object = {}) =>
+  automate({
     trigger: { schedule: "0 9 * * 1" },
     conditions: { projects: [project.project] },
     actions: [{ type: "digest", integrationId, ...action }],
   });
+
+const digestOf = async (kind: string, path: string, action: object = {}) => {
+  const receiver = createReceiver({ status: kind === "teams" ? 202 : 200, body: kind === "slack" ? "ok" : "" });
+  const secret = kind === "webhook" ? { secret: `whsec_${Buffer.alloc(24, "a").toString("base64")}` } : {};
+  const integrationId = await integrate(kind, { url: `${receiver.url}${path}`, ...secret });
+  const id = await automateDigest(integrationId, action);
   return { id, receiver };
 };
 
@@ -115,6 +119,12 @@ test("says what changed in a week compared with the week before, each line with 
     bugs: { opened: { count: 3, before: 0 }, resolved: { count: 1, before: 0 }, open: 2 },
     builds: { branch: "main", count: 4, before: 3, passed: 3, passedBefore: 2, timesRed: 1 },
   });
+  const { port, received } = await serveMail({ authOptional: true });
+  const mail = { host: "127.0.0.1", port, security: "none", from: "assay@acme.example", to: ["ada@acme.example"] };
+  await run(await automateDigest(await integrate("email", mail)));
+  await deliver();
+  expect(received.map(({ to }) => to)).toEqual([["ada@acme.example"]]);
+  expect(received[0]!.text).toContain("- main: 3 of 4 builds passed");
   for (const { receiver } of chats)
     expect(JSON.stringify(receiver.requests[0]!.body)).toContain("main: 3 of 4 builds passed");
 });

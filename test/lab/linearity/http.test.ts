@@ -16,7 +16,7 @@ import { parseByteRange } from "../../../src/http/byte_range.ts";
 import { boundaryOf } from "../../../src/http/form_parts.ts";
 import { check, decodeText, parseBody, parsePath, parseQuery } from "../../../src/http/input.ts";
 import { createCounter, writeExposition } from "../../../src/http/metrics.ts";
-import { isReachable, literalAddress } from "../../../src/http/outbound.ts";
+import { hostUrl, isReachable, literalAddress } from "../../../src/http/outbound.ts";
 import { toOwnPath } from "../../../src/http/own_path.ts";
 import { createRouter } from "../../../src/http/router.ts";
 import { isAsSent, toRequestTarget } from "../../../src/http/target.ts";
@@ -112,6 +112,7 @@ testLinearity("http", {
   "issuer_keys.ts": { createIssuerKeys: null },
   "outbound.ts": {
     createOutbound: null,
+    hostUrl: (text) => URL.canParse(`http://${text}`) && hostUrl(text),
     isReachable: (text) => isReachable(text, trusted),
     literalAddress: (text) => literalAddress({ hostname: text } as URL),
   },

@@ -4,6 +4,7 @@ import type { TaskEnd } from "../../../src/rules/red_reason.ts";
 import { drawBadge, widthOf } from "../../../src/wording/badge.ts";
 import { caseTitle, shownCaseTitle, shownTaskTitle } from "../../../src/wording/case_title.ts";
 import { culpritSentence } from "../../../src/wording/culprit.ts";
+import { toDigestNotice } from "../../../src/wording/digest.ts";
 import { executionLine } from "../../../src/wording/execution.ts";
 import { executionName, executionNumber, shortExecutionName } from "../../../src/wording/execution_name.ts";
 import { gateHeadline, gateLines, gateSummary, taskGateReasons } from "../../../src/wording/gate.ts";
@@ -17,6 +18,7 @@ import { toFormMessage, toLabel } from "../../../src/wording/field_problem.ts";
 import { slowerLine } from "../../../src/wording/slower.ts";
 import { singleLine } from "../../../src/wording/single_line.ts";
 import { blamePhrase, bugLines, causeTitle, onlyWithWords, ownerWords } from "../../../src/wording/why.ts";
+import type { Digest } from "../../../src/schema/digest.ts";
 import { testLinearity } from "./growth.ts";
 
 const caseOf = (text: string) => ({ suite: text, name: text, file: text });
@@ -25,6 +27,28 @@ const bugOf = (text: string) => ({
   ...{ id: "b", number: 1, title: text, status: "open" as const, known: true, failed: 1 },
   culprit: { searchId: "s", commit: text, author: text, summary: text },
 });
+
+const digestOf = (text: string): Digest => {
+  const none = { count: 1, before: 0 };
+  const test = { testCaseId: "c", taskSlug: text, suite: text, name: text, file: text, url: text };
+  return {
+    ...{ since: "2026-01-24T09:00:00.000Z", until: "2026-01-31T09:00:00.000Z", owners: [text] },
+    flaky: {
+      ...none,
+      became: [{ ...test, failed: 1, results: 9 }],
+      becameCount: 1,
+      recovered: [test],
+      recoveredCount: 1,
+    },
+    bugs: {
+      ...{ opened: none, resolved: none, open: 1 },
+      oldest: [{ number: 1, title: text, createdAt: "2026-01-24T09:00:00.000Z", url: text }],
+    },
+    slower: [{ ...test, runs: 2, durationMs: 9, usualMs: 1 }],
+    slowest: [{ ...test, p95Ms: 9 }],
+    builds: null,
+  };
+};
 
 const LOST_TASK: TaskEnd = {
   ...{ slug: "e2e", status: "timed_out", attempt: 0, shards: 1, namedShards: [], completedAt: null, failed: 0 },
@@ -90,6 +114,9 @@ testLinearity("wording", {
   },
   "first_line.ts": { firstLineOf: (text) => firstLineOf(text, 100), firstPlainLine, messageLineOf },
   "machines.ts": { failingHostOf: null, failingHostWords: null, listWords: null, ranOnWords: null },
+  "digest.ts": {
+    toDigestNotice: (text) => toDigestNotice({ ...project, name: text }, digestOf(text), "https://assay.example"),
+  },
   "execution.ts": {
     executionHeadline: null,
     executionLine: (text) =>
