@@ -16,8 +16,7 @@ beforeAll(async () => {
 test.skipIf(!hasChromium)(
   "a select writes its word into the field, and actions appear with the first selected test",
   async () => {
-    const { go, fill, follow, press, signIn, appear, becomes, evaluate, words, complaints, view } =
-      await openChromium(url);
+    const { go, fill, follow, press, signIn, appear, becomes, evaluate, words, complaints } = await openChromium(url);
     await signIn(await createPerson(database, { team: acme.team, role: "member" }));
     await appear({ script: false });
     await go(`/projects/${acme.project}/tests?q=name:case`);
