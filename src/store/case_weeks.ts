@@ -9,7 +9,7 @@ import { isUntrustedCase, toStoredBlock } from "../rules/untrusted.ts";
 const DAY_MS = 86_400_000;
 const WEEK_MS = 7 * DAY_MS;
 /** Maximum number of runs of a test case that are read. */
-const MAX_RUNS_READ = 1_000;
+const MAX_RUNS_READ = 500;
 
 /** Results that passed or failed, without outages. A pass after a failure in the same run is a failure here. */
 export type CaseWeek = { results: number; failures: number };

@@ -5,6 +5,8 @@ import { FormError } from "./form.tsx";
 
 type Properties = {
   path: Path;
+  /** The searched list, such as "tests". */
+  of: string;
   q: string | undefined;
   /** Says why the words cannot be read. */
   problem: string | undefined;
@@ -16,8 +18,8 @@ type Properties = {
   children?: Piece;
 };
 
-export const SearchBar = ({ path, q, problem, isFiltered, example, order, hint, children }: Properties): Html => (
-  <form class="search-bar" role="search" action={path}>
+export const SearchBar = ({ path, of, q, problem, isFiltered, example, order, hint, children }: Properties): Html => (
+  <form role="search" aria-label={`Search ${of}`} action={path}>
     <div class="filters">
       <label>
         Search
@@ -46,7 +48,7 @@ export const SearchBar = ({ path, q, problem, isFiltered, example, order, hint, 
         <FormError message={`Cannot read the search: ${problem}`} />
       </div>
     )}
-    <details>
+    <details class="panel after">
       <summary class="small">Add a filter</summary>
       <div class="filters">
         {children}

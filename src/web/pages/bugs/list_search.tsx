@@ -82,6 +82,7 @@ type FiltersProperties = {
 export const BugSearch = ({ path, query, problem, isFiltered, tasks, owners }: FiltersProperties): Html => (
   <SearchBar
     path={path}
+    of="bugs"
     q={query.q}
     problem={problem}
     isFiltered={isFiltered}

@@ -81,6 +81,7 @@ type FiltersProperties = {
 export const CatalogueSearch = ({ path, query, problem, isFiltered, tasks, owners }: FiltersProperties): Html => (
   <SearchBar
     path={path}
+    of="tests"
     q={query.q}
     problem={problem}
     isFiltered={isFiltered}
