@@ -145,7 +145,11 @@ export function createOidc(options: OidcOptions) {
           claims["email"] === undefined && hasMore
             ? await openid.fetchUserInfo(configuration, tokens.access_token, claims.sub)
             : {};
-        const { email, name, email_verified: isVerified } = { ...more, ...claims } as Record<string, unknown>;
+        // Whether the address is verified is said by who names the address.
+        const { email, email_verified: isVerified } = (
+          hasMore && claims["email"] === undefined ? more : claims
+        ) as Record<string, unknown>;
+        const name = claims["name"] ?? (more as Record<string, unknown>)["name"];
         return {
           issuer: configuration.serverMetadata().issuer,
           subject: claims.sub,

@@ -114,7 +114,25 @@ type OutboundOptions = {
   onPrivate?: (hostname: string, addresses: readonly string[]) => void;
 };
 
-const resolveAll = async (hostname: string) => (await lookup(hostname, { all: true })).map(({ address }) => address);
+/**
+ * A look-up takes a thread of those that files and passwords need, for as long as the name server is silent, whoever still waits for it.
+ * Half of them stay free.
+ */
+const MAX_LOOKUPS = Math.max(1, Math.floor(navigator.hardwareConcurrency / 2));
+let lookups = 0;
+const waiting: (() => void)[] = [];
+
+async function resolveAll(hostname: string): Promise<string[]> {
+  if (lookups < MAX_LOOKUPS) lookups++;
+  else await new Promise<void>((enter) => waiting.push(enter));
+  try {
+    return (await lookup(hostname, { all: true })).map(({ address }) => address);
+  } finally {
+    const enter = waiting.shift();
+    if (enter) enter();
+    else lookups--;
+  }
+}
 
 export function createOutbound({
   allow,

@@ -2,6 +2,7 @@
 
 import { asText, isObject, type JsonObject, toCase, toFields, asList } from "./fields.ts";
 import { type ReportedCase, type FailureKind, type Report, ReportError } from "./report.ts";
+import { parseLine } from "./json.ts";
 import { createCutter, type Cutter, cut, linesOf, MAX_CASES, MAX_NAME, plural, toMs, tooManyCases } from "./text.ts";
 
 type Failure = { message: string; stack: string; isFailure: boolean };
@@ -91,12 +92,8 @@ const newRun = (): Run => ({
 /** Returns `null` for lines of other programs; flutter's own events are lists. */
 function toEvent(line: string): JsonObject | null {
   if (!line.trimStart().startsWith("{")) return null;
-  try {
-    const event: unknown = JSON.parse(line);
-    return isObject(event) && typeof event.type === "string" && EVENTS.has(event.type) ? event : null;
-  } catch {
-    return null;
-  }
+  const event = parseLine(line);
+  return isObject(event) && typeof event.type === "string" && EVENTS.has(event.type) ? event : null;
 }
 
 const EVENTS = new Set([

@@ -39,6 +39,8 @@ export function asText(value: unknown): string {
   return typeof value === "string" ? clean(value) : typeof value === "number" ? String(value) : "";
 }
 
+/** Of one list; no more are kept. */
+const MAX_TEXTS = 1_000;
 /** Returns a text or a list of texts as a list, without empty ones. */
 export function toTexts(value: unknown): string[] {
   const texts: string[] = [];
@@ -46,14 +48,17 @@ export function toTexts(value: unknown): string[] {
     const text = asText(one);
     if (text !== "") texts.push(text);
   };
-  if (Array.isArray(value)) for (const one of value) add(one);
+  if (Array.isArray(value)) for (const one of value.slice(0, MAX_TEXTS)) add(one);
   else add(value);
   return texts;
 }
 
 /** Attachments as Playwright and CTRF list them. */
+/** Of one case; fewer are kept. */
+const MAX_ATTACHMENTS = 1_000;
 export const toAttachments = (list: unknown): WrittenAttachment[] =>
   asList(list)
+    .slice(0, MAX_ATTACHMENTS)
     .map(toFields)
     .map(({ name, path, contentType, body }) => ({
       name: asText(name),

@@ -1,7 +1,7 @@
 /** Go's test2json, the lines of `go test -json`: https://pkg.go.dev/cmd/test2json */
 
 import { type JsonObject, isObject, toCase, asText } from "./fields.ts";
-import { parseLine } from "./json_lines.ts";
+import { parseLine } from "./json.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
 import {
   clean,

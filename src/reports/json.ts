@@ -5,8 +5,11 @@ import { MAX_LEVELS, nestedTooDeeply, ReportError } from "./report.ts";
 
 /** Maximum estimated memory for the values of a document: a list of {} takes thirty times the length of its text. */
 const MAX_PARSED_BYTES = 512 * 2 ** 20;
+const SHORT_LINE = 100_000;
 /** Approximate bytes that the engine needs for each value; each key is stored once. */
 const WEIGHT = { object: 72, list: 32, string: 64, value: 16 };
+/** Objects with more keys are no report: the engine takes seconds and gigabytes for millions. */
+const MAX_KEYS = 1_000_000;
 
 /** Throws a ReportError with the line of a syntax error, or if the values would take too much memory or are nested too deeply. */
 export function parseJson(text: string): unknown {
@@ -16,6 +19,17 @@ export function parseJson(text: string): unknown {
   } catch (error) {
     const { at, reason } = findFault(text) ?? { at: 0, reason: (error as Error).message };
     throw new ReportError(`malformed JSON at line ${lineAt(text, at)}: ${reason}`);
+  }
+}
+
+/** The value of a line of a report; null if it is not JSON. Throws a ReportError as `parseJson` does. */
+export function parseLine(line: string): unknown {
+  // A short line cannot hold too much.
+  if (line.length > SHORT_LINE) requireReadable(line);
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
   }
 }
 
@@ -37,15 +51,20 @@ const [CLOSING_BRACE, CLOSING_BRACKET] = [0x7d, 0x5d];
  */
 function requireReadable(text: string): void {
   let [bytes, depth] = [0, 0];
+  const keys = new Uint32Array(MAX_LEVELS + 1);
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === BRACE || code === BRACKET) {
       bytes += code === BRACE ? WEIGHT.object : WEIGHT.list;
       if (++depth > MAX_LEVELS) throw nestedTooDeeply("values");
+      keys[depth] = 0;
     } else if (code === CLOSING_BRACE || code === CLOSING_BRACKET) depth--;
     else if (code === COMMA) bytes += WEIGHT.value;
-    else if (code === COLON) bytes += WEIGHT.value - WEIGHT.string;
-    else if (code === QUOTE) {
+    else if (code === COLON) {
+      bytes += WEIGHT.value - WEIGHT.string;
+      if (++keys[Math.max(0, depth)]! > MAX_KEYS)
+        throw new ReportError(`one of its objects has more than ${MAX_KEYS.toLocaleString("en")} keys`);
+    } else if (code === QUOTE) {
       bytes += WEIGHT.string;
       at = endOfString(text, at);
       if (at === -1) break;

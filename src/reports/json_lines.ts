@@ -1,6 +1,7 @@
 /** Reports that hold one JSON object per line, beside lines that other programs write. */
 
 import { isObject, type JsonObject } from "./fields.ts";
+import { parseLine } from "./json.ts";
 import { linesOf, plural } from "./text.ts";
 
 /** Calls `read` with each object, and `readOther` with each other line. `isCut`: the last line begins like an object and does not end. */
@@ -22,15 +23,6 @@ export function readJsonLines(
     else broken++;
   }
   return { warnings: broken > 0 ? [`Left out ${plural(broken, "line")} of malformed JSON`] : [], isCut };
-}
-
-/** Returns `null` for invalid JSON. */
-export function parseLine(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
-  }
 }
 
 /** Characters in which the first object begins, if there is one. */

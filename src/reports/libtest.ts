@@ -1,7 +1,8 @@
 /** The JSON of Rust's libtest, `cargo test -- -Z unstable-options --format json`, and of `cargo nextest` in the same form. */
 
 import { asText, isObject, type JsonObject, toCase, toFault, toFields, asCount } from "./fields.ts";
-import { firstJsonLine, parseLine, readJsonLines } from "./json_lines.ts";
+import { parseLine } from "./json.ts";
+import { firstJsonLine, readJsonLines } from "./json_lines.ts";
 import { type CaseStatus, type Report, type ReportedCase, ReportError } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES } from "./text.ts";
 import { msFromSeconds, toMs, tooManyCases } from "./text.ts";

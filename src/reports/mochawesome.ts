@@ -1,6 +1,7 @@
 /** The JSON of the reporter mochawesome, also merged by mochawesome-merge: https://github.com/adamgruber/mochawesome */
 
 import { asList, asText, hiddenFailures, isObject, type JsonObject, toCase, toFields, asCount } from "./fields.ts";
+import { parseLine } from "./json.ts";
 import { isMochaTimeout } from "./js_tools.ts";
 import type { CaseStatus, Report, ReportedCase } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
@@ -95,12 +96,8 @@ const FILE = /\.(?:png|jpe?g|gif|webp|mp4|webm|zip|log|txt|json|html)$/i;
 
 /** Reads what a test added with addContext: JSON of a text, of a title with a value, or of a list of these. */
 function readContext(context: unknown): { texts: string[]; attachments: WrittenAttachment[] } {
-  let added: unknown = context;
-  try {
-    if (typeof context === "string") added = JSON.parse(context);
-  } catch {
-    // It is a text.
-  }
+  // What is not JSON is a text.
+  const added = typeof context === "string" ? (parseLine(context) ?? context) : context;
   const all = Array.isArray(added) ? added : [added];
   const pairs = all.map((one): [string, string] =>
     isObject(one) ? [asText(one.title), asText(one.value)] : ["", asText(one)],

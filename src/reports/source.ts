@@ -1,8 +1,8 @@
 /** A report file as text, and properties derived from its beginning. */
 
 import { toStorable } from "../schema/fields.ts";
-import { firstDocumentEnd, isFollowed, parseJson } from "./json.ts";
-import { isJsonLines, parseLine } from "./json_lines.ts";
+import { firstDocumentEnd, isFollowed, parseJson, parseLine } from "./json.ts";
+import { isJsonLines } from "./json_lines.ts";
 import { binaryKind, jsonKind, textKind, xmlKind } from "./refusals.ts";
 import { ReportError } from "./report.ts";
 import { isSubunit } from "./subunit_packets.ts";

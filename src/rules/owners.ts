@@ -37,10 +37,19 @@ function createIndex(rules: readonly OwnerRule[], isOfClass: boolean): RuleIndex
   return { byPrefix, anywhere, rules };
 }
 
+/** A path, and what all sections look up for it. */
+type Place = { path: readonly string[]; prefixes: readonly string[]; segments: ReadonlySet<string> };
+
+function toPlace(path: readonly string[]): Place {
+  const prefixes = [""];
+  for (const segment of path) prefixes.push(prefixes.length === 1 ? segment : `${prefixes.at(-1)!}/${segment}`);
+  return { path, prefixes, segments: new Set(path) };
+}
+
 /** The place of the last rule that matches, if it is behind `after`; else `after`. */
 function findLast(
   { byPrefix, anywhere, rules }: RuleIndex,
-  path: readonly string[],
+  { path, prefixes, segments }: Place,
   after: number,
   steps: Steps,
 ): number {
@@ -49,17 +58,18 @@ function findLast(
     for (let index = (places?.length ?? 0) - 1; index >= 0 && places![index]! > last; index--)
       if (matchesRest(rules[places![index]!]!.pattern, path, depth, steps)) last = places![index]!;
   };
-  let prefix = "";
-  if (byPrefix.size > 0)
-    for (let depth = 0; depth <= path.length; depth++) {
-      if (depth > 0) prefix = depth === 1 ? path[0]! : `${prefix}/${path[depth - 1]!}`;
-      look(byPrefix.get(prefix), depth);
-    }
-  if (anywhere.size > 0) for (const segment of new Set(path)) look(anywhere.get(segment), 0);
+  if (byPrefix.size > 0) {
+    steps.taken += prefixes.length;
+    for (let depth = 0; depth < prefixes.length; depth++) look(byPrefix.get(prefixes[depth]!), depth);
+  }
+  if (anywhere.size > 0) {
+    steps.taken += segments.size;
+    for (const segment of segments) look(anywhere.get(segment), 0);
+  }
   return last;
 }
 
-type Lookup = (path: readonly string[] | null, name: readonly string[], steps: Steps) => OwnerRule | undefined;
+type Lookup = (path: Place | null, name: Place, steps: Steps) => OwnerRule | undefined;
 
 /** For a case without a file, only patterns of classes and patterns that match everything apply. */
 function createLookup(rules: readonly OwnerRule[]): Lookup {
@@ -89,8 +99,9 @@ const splitPath = (file: string): string[] | null => {
 export function createOwnership({ sections }: ParsedOwners): (one: OwnedCase, steps?: Steps) => Ownership | undefined {
   const lookups = sections.map(createSection);
   return ({ suite, file }, all = { taken: 0 }) => {
-    const path = file === null ? null : splitPath(file);
-    const name = splitClassName(suite.slice(0, MAX_OWNED_PATH_LENGTH)).slice(0, MAX_OWNED_SEGMENTS);
+    const segments = file === null ? null : splitPath(file);
+    const path = segments && toPlace(segments);
+    const name = toPlace(splitClassName(suite.slice(0, MAX_OWNED_PATH_LENGTH)).slice(0, MAX_OWNED_SEGMENTS));
     const steps = { taken: lookups.length };
     const rules = lookups.flatMap((lookup) => lookup(path, name, steps) ?? []);
     all.taken += steps.taken;

@@ -31,8 +31,8 @@ const escapeUrl = (url: string) => url.replace(/[<>\s\\]/g, encodeURIComponent);
 const link = ({ title, url }: NamedTest, max = MAX_TITLE_CHARACTERS) =>
   `[${code(shorten(title, max))}](<${escapeUrl(url)}>)`;
 
-/** A cell of a table ends at a bar, even within code. */
-const cell = (text: string) => text.replaceAll("|", "\\|");
+/** A cell of a table ends at a bar, even within code, unless an odd number of backslashes is before it. */
+const cell = (text: string) => text.replace(/(\\*)\|/g, "$1$1\\|");
 
 /** The list of a section, each item at the depth of `indent`. */
 function list(lines: readonly string[], more: number, indent = ""): string {

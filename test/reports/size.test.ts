@@ -32,6 +32,22 @@ test.skipIf(!isFull)("so many lines that they would take gigabytes are refused b
   expect(() => read(`1..1\nok 1 - a\n${lines}`)).toThrow("it has more than 5,000,000 lines");
 });
 
+test("a line of JSON, or an object, with so many values that they would take gigabytes is refused before it does", () => {
+  const run = `{"Action":"run","Package":"p","Test":"T"}\n`;
+  expect(() => read(`${run}{"Action":"pass","Package":"p","Test":"T","x":[${"{},".repeat(7_500_000)}{}]}`)).toThrow(
+    "it holds too many values",
+  );
+  const keys = '"k":1,'.repeat(1_000_001);
+  expect(() => read(`{"numTotalTests":1,"testResults":[],"x":{${keys}"k":1}}`)).toThrow("more than 1,000,000 keys");
+});
+
+test("of millions of tags and attachments of a case those that are kept are read", () => {
+  const many = (list: string) =>
+    `{"results":{"tool":{"name":"x"},"summary":{},"tests":[{"name":"a","status":"passed","duration":1,${list}}]}}`;
+  const { cases } = read(many(`"tags":[${"1.5,".repeat(1_000_000)}1],"attachments":[${"{},".repeat(500_000)}{}]`));
+  expect(cases).toMatchObject([{ name: "a", status: "passed" }]);
+});
+
 test.skipIf(!isFull)("XML with so much to mend that it would take gigabytes is refused before it does", () => {
   const inFailure = (text: string) => `<testsuite><testcase name="a"><failure>${text}</failure></testcase></testsuite>`;
   for (const text of ["&", "<", "]]>"])

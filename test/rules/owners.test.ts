@@ -198,3 +198,11 @@ test("rules times segments times characters are bounded for a case", () => {
   // No repository has such a folder.
   expect(ownersOf("/a/ @x", `${"a/".repeat(101)}c`)).toEqual([]);
 });
+
+test("counts what many sections look up for a deep path, so that others have their turn", () => {
+  const sections = Array.from({ length: 1_000 }, (_, at) => `[s${at}]\n/q${at} @a`).join("\n");
+  const steps = { taken: 0 };
+  const owners = createOwnership(parseOwners(sections, "gitlab"));
+  expect(owners({ suite: "", file: `${"a/".repeat(50)}b.ts` }, steps)?.owners).toEqual([]);
+  expect(steps.taken).toBeGreaterThan(50_000);
+});

@@ -154,6 +154,16 @@ describe("a comment", () => {
     );
   });
 
+  test("keeps a bar behind backslashes within its cell", () => {
+    const [unit] = GOOD.tasks.first;
+    const outcome = String.raw`x\| @team \\\| [a](https://evil.example) | b`;
+    const line = renderComment({ ...GOOD, tasks: { first: [{ ...unit!, outcome }], total: 1 } }, PROJECT)
+      .split("\n")
+      .find((one) => one.includes("@team"))!;
+    // As a table is read: a bar ends a cell unless an odd number of backslashes is before it.
+    expect(line.match(/(?:\\.|[^\\|])+/gs)!.filter((cell) => cell.trim() !== "")).toHaveLength(3);
+  });
+
   test("quotes what comes from others: nothing in it is a mention, a link, a command or markup", () => {
     const title = `${HOSTILE} | a\n# b`;
     const named = { first: [{ title, url: at("c/1"), durationMs: 1, usualMs: 1 }], total: 1 };
