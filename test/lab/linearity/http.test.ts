@@ -15,7 +15,7 @@ import { escapeText, render, safeUrl } from "../../../src/http/html.ts";
 import { parseByteRange } from "../../../src/http/byte_range.ts";
 import { boundaryOf } from "../../../src/http/form_parts.ts";
 import { check, decodeText, parseBody, parsePath, parseQuery } from "../../../src/http/input.ts";
-import { createCounter, writeExposition } from "../../../src/http/metrics.ts";
+import { chooseExposition, createCounter, writeExposition } from "../../../src/http/metrics.ts";
 import { hostUrl, isReachable, literalAddress } from "../../../src/http/outbound.ts";
 import { toOwnPath } from "../../../src/http/own_path.ts";
 import { createRouter } from "../../../src/http/router.ts";
@@ -61,6 +61,7 @@ testLinearity("http", {
   "cookies.ts": {
     createCookie: (text) => [cookie.read(header(text)), cookie.read(`${cookie.name}=${header(text)}`)],
   },
+  "cors.ts": { createCors: null },
   "csv.ts": { formatCsv: (text) => formatCsv([text], [{ [text]: text }]) },
   "cursor.ts": { createCursors: (text) => cursors.read("list", text) },
   "deadline.ts": { createDeadlines: null },
@@ -98,6 +99,7 @@ testLinearity("http", {
     parseQuery: (text) => ["", "a=", "a&", "%"].map((before) => parseQuery(before + text)),
   },
   "metrics.ts": {
+    chooseExposition: (text) => chooseExposition(text),
     createCounter: (text) => {
       const counter = createCounter({ name: "a", help: text });
       counter.at({ a: text }).value++;
