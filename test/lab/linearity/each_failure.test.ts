@@ -8,6 +8,7 @@ import { isLongLived } from "../../../src/rules/branch.ts";
 import { caseFingerprint, fingerprint, readFailure } from "../../../src/rules/fingerprint.ts";
 import { isFromOutside } from "../../../src/rules/outside.ts";
 import { createFileMatch } from "../../../src/rules/plan.ts";
+import { readBugSearch } from "../../../src/rules/bug_search.ts";
 import { plainWord } from "../../../src/rules/randomness.ts";
 import { TIMEOUT_MS } from "./growth.ts";
 
@@ -103,6 +104,7 @@ const WORK: Record<string, (text: string) => unknown> = {
   isFromOutside: (text) => isFromOutside(failureOf(text)),
   plainWord: (text) => plainWord(text.slice(0, 1_000)),
   createFileMatch: (text) => createFileMatch([`b/${text.slice(0, 990)}`])(text.slice(0, 1_000)),
+  readBugSearch: (text) => readBugSearch(text.slice(0, 500)),
   isLongLived: (text) => isLongLived(text.slice(0, 255), [`${text.slice(0, 1)}${"*a".repeat(60)}b`]),
 };
 
