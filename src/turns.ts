@@ -1,4 +1,4 @@
-/** Long computations beside a server: other requests are served in between. */
+/** Work that takes turns: long computations beside a server, and tasks of which few may run at the same time. */
 
 /** Milliseconds after which other work gets its turn. */
 const TURN_MS = 10;
@@ -20,4 +20,27 @@ export async function mapInTurns<Item, Result>(
     begun = performance.now();
   }
   return results;
+}
+
+/** Limits how many tasks run at the same time. The others wait, in the order of the calls. */
+export function createLimit(max: number) {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return {
+    /** Returns the number of tasks that have not begun. */
+    waiting: (): number => waiting.length,
+
+    async run<T>(task: () => Promise<T>): Promise<T> {
+      if (running < max) running++;
+      else await new Promise<void>((begin) => waiting.push(begin));
+      try {
+        return await task();
+      } finally {
+        // The next task takes the place of this one, so that no later call gets it in between.
+        const begin = waiting.shift();
+        if (begin) begin();
+        else running--;
+      }
+    },
+  };
 }

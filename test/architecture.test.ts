@@ -37,7 +37,7 @@ const MAY_IMPORT = readTable(`
   wording: rules schema
   rules: reports schema
   reports: schema
-  secrets: schema
+  secrets: schema turns
   config: attachment_config attachments file_failure http log misspelt rules
   misspelt:
   turns:
@@ -45,7 +45,7 @@ const MAY_IMPORT = readTable(`
   attachments:
   backup: file_failure
   file_failure:
-  http:
+  http: turns
   log: secrets
   database: executable file_failure http
   executable:

@@ -3,7 +3,7 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readReport } from "../reports/read.ts";
+import { DEFAULT_MAX_INFLATED_BYTES, readReport } from "../reports/read.ts";
 import { type Report, type ReportedCase, ReportError } from "../reports/report.ts";
 import { foldCases } from "../rules/equal_names.ts";
 import { identify, type PlacedCase } from "../rules/identity.ts";
@@ -35,11 +35,6 @@ export type TestedCommand = {
   run: (command: string[], environment: Record<string, string>) => Promise<Ran>;
 };
 
-/** The default limit of a server. */
-const MAX_INFLATED_BYTES = 128 * 2 ** 20;
-
-export const placeKey = ({ suite, name, file }: PlacedCase): string => `${suite}\0${name}\0${file ?? ""}`;
-
 /** Quotes the titles of the first ones. */
 export function toTitles(cases: readonly PlacedCase[]): string {
   const named = cases.slice(0, 3).map((one) => `"${caseTitle({ suite: one.suite, name: one.name })}"`);
@@ -57,7 +52,7 @@ export function readAttempts(
     const files = reports.map(({ name, bytes }) => ({ name, bytes }));
     const attempts = reports.map(({ attempt }) => attempt);
     const forced = format === undefined ? {} : { format };
-    report = readReport(files, { ...forced, attempts, maxInflatedBytes: MAX_INFLATED_BYTES, mayBeEmpty: true });
+    report = readReport(files, { ...forced, attempts, maxInflatedBytes: DEFAULT_MAX_INFLATED_BYTES, mayBeEmpty: true });
   } catch (error) {
     if (!(error instanceof ReportError)) throw error;
     return error.message;

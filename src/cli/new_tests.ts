@@ -1,9 +1,9 @@
 /** Runs the tests that a change adds several times, before they are merged. */
 
-import type { ReportedCase } from "../reports/report.ts";
+import { caseKey, type ReportedCase } from "../reports/report.ts";
 import type { PlacedCase } from "../rules/identity.ts";
 import { caseTitle } from "../wording/case_title.ts";
-import { type AttemptReport, type TestedCommand, placeKey, prepareSome, readAttempts } from "./attempts.ts";
+import { type AttemptReport, type TestedCommand, prepareSome, readAttempts } from "./attempts.ts";
 import type { NewTestOptions } from "./retry_options.ts";
 
 /** `unstable`: what to say of the new tests that failed; undefined: none did, or none ran. */
@@ -54,12 +54,12 @@ export async function runNewTests(
     }
     runs++;
     further.push(...own);
-    const failed = new Set(read.cases.filter(({ status }) => status === "failed").map(placeKey));
+    const failed = new Set(read.cases.filter(({ status }) => status === "failed").map(caseKey));
     for (const one of only)
-      if (failed.has(placeKey(one))) failures.set(placeKey(one), (failures.get(placeKey(one)) ?? 0) + 1);
+      if (failed.has(caseKey(one))) failures.set(caseKey(one), (failures.get(caseKey(one)) ?? 0) + 1);
   }
   const all = [...further, ...reports.map((report) => ({ ...report, attempt: report.attempt + runs }))];
-  const unstable = only.flatMap((one) => toLine(one, failures.get(placeKey(one)) ?? 0, runs));
+  const unstable = only.flatMap((one) => toLine(one, failures.get(caseKey(one)) ?? 0, runs));
   for (const line of unstable) await note(line);
   if (unstable.length === 0 && runs > 0)
     await note(`${only.length === 1 ? "The new test has" : "All new tests have"} passed ${runs} times`);
@@ -87,7 +87,7 @@ async function findNewTests(
   for (let start = 0; start < passed.length; start += BATCH) {
     const found = await attempts.selectNew(passed.slice(start, start + BATCH), read.suite);
     if (typeof found === "string") return found;
-    for (const one of found) fresh.add(placeKey(one));
+    for (const one of found) fresh.add(caseKey(one));
   }
-  return passed.filter((one) => fresh.has(placeKey(one)));
+  return passed.filter((one) => fresh.has(caseKey(one)));
 }

@@ -1,7 +1,7 @@
 /** Runs the tests of a wrapped command that failed again, and decides the exit code of all attempts together. */
 
-import type { ReportedCase } from "../reports/report.ts";
-import { type AttemptReport, type TestedCommand, placeKey, prepareSome, readAttempts, toTitles } from "./attempts.ts";
+import { caseKey, type ReportedCase } from "../reports/report.ts";
+import { type AttemptReport, type TestedCommand, prepareSome, readAttempts, toTitles } from "./attempts.ts";
 import type { RetryOptions } from "./retry_options.ts";
 import { findTool } from "./test_command.ts";
 import type { EndedCommand } from "./wrapped_command.ts";
@@ -25,7 +25,7 @@ export async function retryFailed(
   const candidates = await selectCandidates(attempts, options, failed);
   if (!candidates || candidates.size === 0) return first;
   for (let times = 1; times <= options.times && !signal.aborted; times++) {
-    const again = failed.cases.filter((one) => candidates.has(placeKey(one)));
+    const again = failed.cases.filter((one) => candidates.has(caseKey(one)));
     if (again.length === 0) break;
     const some = performance.now() - begun > options.budgetMs ? LATE : prepareSome(attempts, again);
     if (typeof some === "string") {
@@ -43,7 +43,7 @@ export async function retryFailed(
     reports.push(...next.reports.map((report) => ({ ...report, attempt: times + 1 })));
     failed = await failuresOf(attempts, reports);
     if (!failed) return first;
-    const left = failed.cases.filter((one) => candidates.has(placeKey(one))).length;
+    const left = failed.cases.filter((one) => candidates.has(caseKey(one))).length;
     await note(`Retry ${times}: ${again.length - left} of ${again.length} passed`);
   }
   const isOver = failed.cases.length === 0 && last.isOwnCode && last.problem === undefined;
@@ -85,8 +85,8 @@ async function selectCandidates(
     await note(`Not run again, because it is unknown which tests are new: ${fresh}`);
     return undefined;
   }
-  const excluded = new Set(fresh.map(placeKey));
+  const excluded = new Set(fresh.map(caseKey));
   if (fresh.length > 0)
     await note(`Not run again, because the default branch has never run ${toTitles(fresh)}: a new test must be stable`);
-  return new Set(own.map(placeKey).filter((key) => !excluded.has(key)));
+  return new Set(own.map(caseKey).filter((key) => !excluded.has(key)));
 }

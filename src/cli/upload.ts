@@ -32,7 +32,7 @@ type Delivery = {
   parameters: Record<string, string>;
   /** The report files; reasons why files are unusable are added to its problems. */
   found: FoundReports;
-  /** What is in them, with those of earlier attempts. */
+  /** The contents of these files, and those that earlier attempts have written. */
   reports: AttemptReport[];
   ended: EndedCommand | undefined;
   /** Why new tests fail the run; undefined: they do not. */
@@ -155,11 +155,7 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
   const parameters = toParameters(given, invocation, build, detectMachine(environment, build.system));
   const source = findAddress(environment, command !== undefined || build.system !== undefined);
 
-  const before = {
-    reports: command ? findReports(given.reports, directory).files : [],
-    attachments: command ? findReports(given.attachments.attach, directory).files : [],
-  };
-  const beganAt = command ? fileClockMs(directory) : Date.now();
+  const attachmentsBefore = command ? findReports(given.attachments.attach, directory).files : [];
   const stop = command && listenForStop(invocation);
   const voice = createVoice(invocation, { isWrapped: command !== undefined, json: flags.json === true });
   const publicUrl = environment["ASSAY_PUBLIC_URL"]?.trim();
@@ -168,10 +164,18 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
   const run = flags["skip-quarantined"]
     ? await (await import("./skip_tests.ts")).skipTests(command!, parameters, await open(), { voice, directory })
     : command;
-  let ended = run && (await runCommand(run, stop!, invocation));
-  const there = findReports(given.reports, directory);
-  const found = ended ? keepFresh(there, before.reports, beganAt) : there;
-  let reports = (await load(found, voice)).map((report): AttemptReport => ({ ...report, attempt: 1 }));
+  const runTests = async (words: string[], extra: Record<string, string> = {}) => {
+    const { files } = findReports(given.reports, directory);
+    const since = fileClockMs(directory);
+    const inner = { ...invocation, environment: { ...environment, ...extra } };
+    const ended = await runCommand(words, stop!, inner);
+    const found = keepFresh(findReports(given.reports, directory), files, since);
+    return { ended, found, since, reports: await load(found, voice) };
+  };
+  const first = run && (await runTests(run));
+  let ended = first?.ended;
+  const found = first?.found ?? findReports(given.reports, directory);
+  let reports = (first?.reports ?? (await load(found, voice))).map((one): AttemptReport => ({ ...one, attempt: 1 }));
   const { scope, root } = given.attachments;
   const naming = {
     ...{ scope, root: resolve(directory, root), format: parameters["format"] },
@@ -187,14 +191,7 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
       const { askNewTests } = await import("./new_tests_request.ts");
       return await askNewTests(await open(), parameters, { cases, suite }, sending);
     },
-    run: async (again, environment) => {
-      const { files } = findReports(given.reports, directory);
-      const [earlier, since] = [files, fileClockMs(directory)];
-      const inner = { ...invocation, environment: { ...invocation.environment, ...environment } };
-      const ended = await runCommand(again, stop!, inner);
-      const fresh = keepFresh(findReports(given.reports, directory), earlier, since);
-      return { ended, reports: await load(fresh, voice) };
-    },
+    run: runTests,
   });
   if (ended && retry && ended.exitCode !== 0 && isWhole(ended, found, reports)) {
     held = await holdAttachments(naming);
@@ -223,7 +220,7 @@ export async function upload(args: string[], invocation: Invocation): Promise<nu
       // The results are uploaded, and the exit code is that of the tests.
       await voice.note(`Cannot report the run: ${(error as Error).message}`);
     }
-    const attach = findAttachments(given, directory, before.attachments, command ? beganAt : undefined);
+    const attach = findAttachments(given, directory, attachmentsBefore, first?.since);
     for (const problem of attach.problems) await voice.note(problem);
     const lines = await uploadAttachments(address as ServerAddress, {
       ...{ ...naming, held, run: end.run, patienceMs: given.patienceMs, signal: stop?.signal },

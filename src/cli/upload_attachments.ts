@@ -86,7 +86,7 @@ export async function holdAttachments(named: NamedBy): Promise<NamedAttachment[]
       return "reason" in file ? [] : [{ ...one, file }];
     });
   } catch {
-    // Those that are still there at the end are sent.
+    // The files that are still there at the end are sent.
     return [];
   }
 }

@@ -1,7 +1,7 @@
 /** Reads a folder of test reports as builds with dates. */
 
 import { basename } from "node:path";
-import { findFormat, readReport } from "../reports/read.ts";
+import { DEFAULT_MAX_INFLATED_BYTES, findFormat, readReport } from "../reports/read.ts";
 import type { Report } from "../reports/report.ts";
 import { type FileProblem, type PastBuild, type PastBuilds, toChronological, toKey } from "./build.ts";
 import { type HistoryFile, listFiles } from "./files.ts";
@@ -18,9 +18,6 @@ export type FolderOptions = {
   task: string | undefined;
   format: string | undefined;
 };
-
-/** Maximum size that a server decompresses with its default limits. */
-const MAX_INFLATED_BYTES = 128 * 2 ** 20;
 
 /** Other files, such as screenshots, cannot be reports. */
 const CANDIDATE = /\.(?:xml|trx|jsonl?|ndjson|tap|subunit|txt|log)(?:\.(?:gz|zst))?$/i;
@@ -57,7 +54,7 @@ function isReport(
   try {
     if (
       CANDIDATE.test(file.path) &&
-      (format !== undefined || findFormat(file.read(), MAX_INFLATED_BYTES) !== undefined)
+      (format !== undefined || findFormat(file.read(), DEFAULT_MAX_INFLATED_BYTES) !== undefined)
     )
       return true;
   } catch (error) {
@@ -73,7 +70,7 @@ function isReport(
 function toBuild(name: string, files: readonly HistoryFile[], options: FolderOptions): PastBuild {
   const { format, task } = options;
   const read = () => files.map((file) => ({ name: basename(file.path), bytes: file.read() }));
-  const report = readReport(read(), { ...(format ? { format } : {}), maxInflatedBytes: MAX_INFLATED_BYTES });
+  const report = readReport(read(), { ...(format ? { format } : {}), maxInflatedBytes: DEFAULT_MAX_INFLATED_BYTES });
   const completedAt = findDate(name, files, report, options);
   const { branch, commit, buildUrl } = report.context;
   // An import for each task makes one build of folders with the same date. Other names may occur in unrelated imports.

@@ -6,6 +6,7 @@ import { BlockList, connect, isIP, type Socket } from "node:net";
 import { createAddressList } from "./address.ts";
 import { describeConnectionFailure, PROXY_REFUSED } from "./connection_failure.ts";
 import { areFree } from "./descriptors.ts";
+import { createLimit } from "../turns.ts";
 
 /** All addresses outside of the public internet: IANA's special-purpose registries, and multicast. */
 const PRIVATE = createAddressList([
@@ -33,7 +34,7 @@ export type OutboundTarget = { host: string; port: number; timeoutMs?: number };
 
 export type OutboundConnection = {
   socket: Socket;
-  /** What TLS on the socket must verify: the host that was asked for, not the address that was dialled. */
+  /** TLS on the socket must verify the host that was asked for, not the address that was dialled. */
   tls: { host: string; servername?: string; ca?: string };
   /** Aborts when the time is over. */
   signal: AbortSignal;
@@ -118,21 +119,10 @@ type OutboundOptions = {
  * A look-up takes a thread of those that files and passwords need, for as long as the name server is silent, whoever still waits for it.
  * Half of them stay free.
  */
-const MAX_LOOKUPS = Math.max(1, Math.floor(navigator.hardwareConcurrency / 2));
-let lookups = 0;
-const waiting: (() => void)[] = [];
+const lookups = createLimit(Math.max(1, Math.floor(navigator.hardwareConcurrency / 2)));
 
-async function resolveAll(hostname: string): Promise<string[]> {
-  if (lookups < MAX_LOOKUPS) lookups++;
-  else await new Promise<void>((enter) => waiting.push(enter));
-  try {
-    return (await lookup(hostname, { all: true })).map(({ address }) => address);
-  } finally {
-    const enter = waiting.shift();
-    if (enter) enter();
-    else lookups--;
-  }
-}
+const resolveAll = (hostname: string): Promise<string[]> =>
+  lookups.run(async () => (await lookup(hostname, { all: true })).map(({ address }) => address));
 
 export function createOutbound({
   allow,

@@ -39,7 +39,7 @@ export function asText(value: unknown): string {
   return typeof value === "string" ? clean(value) : typeof value === "number" ? String(value) : "";
 }
 
-/** Of one list; no more are kept. */
+/** Maximum number of texts of a list that are kept. */
 const MAX_TEXTS = 1_000;
 /** Returns a text or a list of texts as a list, without empty ones. */
 export function toTexts(value: unknown): string[] {
@@ -53,9 +53,9 @@ export function toTexts(value: unknown): string[] {
   return texts;
 }
 
-/** Attachments as Playwright and CTRF list them. */
-/** Of one case; fewer are kept. */
+/** Maximum number of attachments of a list that are read. A run keeps fewer. */
 const MAX_ATTACHMENTS = 1_000;
+/** Attachments as Playwright and CTRF list them. */
 export const toAttachments = (list: unknown): WrittenAttachment[] =>
   asList(list)
     .slice(0, MAX_ATTACHMENTS)

@@ -96,7 +96,7 @@ const FILE = /\.(?:png|jpe?g|gif|webp|mp4|webm|zip|log|txt|json|html)$/i;
 
 /** Reads what a test added with addContext: JSON of a text, of a title with a value, or of a list of these. */
 function readContext(context: unknown): { texts: string[]; attachments: WrittenAttachment[] } {
-  // What is not JSON is a text.
+  // A value that is not JSON is a text.
   const added = typeof context === "string" ? (parseLine(context) ?? context) : context;
   const all = Array.isArray(added) ? added : [added];
   const pairs = all.map((one): [string, string] =>

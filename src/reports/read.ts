@@ -9,6 +9,9 @@ import { completeFailure } from "./failure_message.ts";
 import { cut, MAX_CASES } from "./text.ts";
 import { openResources, unpack } from "./unpack.ts";
 
+/** The default of `MAX_INFLATED_MB`, in bytes: what the command reads without a server. */
+export const DEFAULT_MAX_INFLATED_BYTES = 128 * 2 ** 20;
+
 /**
  * Reads several files as one report. `format` names one of READERS and overrides recognition; `maxInflatedBytes` limits all files together,
  * and is set with `variable`; `mayBeEmpty`: an empty file is a report without test cases, which is "absent" if there was no file. `attempts`:

@@ -51,6 +51,9 @@ export type ReportAttachment = {
 /** The fields that identify a test case. */
 export type CaseName = { suite: string; name: string; file: string | null };
 
+/** Returns a key for maps. Equal cases have equal keys. */
+export const caseKey = ({ suite, name, file }: CaseName): string => `${suite}\0${name}\0${file ?? ""}`;
+
 /** The names under which the test of a result may be stored already, beside its suite, name and file. */
 export type KnownNames = {
   /** The name in the report, where its paths were made relative to the root of the repository: an earlier report may have had no root. */

@@ -1,8 +1,6 @@
 /** Several reports of one upload that are runs of the same tests, one after the other: a retry writes a file of its own. */
 
-import type { Report, ReportedCase } from "./report.ts";
-
-const keyOf = ({ suite, name, file }: ReportedCase): string => `${suite}\0${name}\0${file ?? ""}`;
+import { caseKey, type Report, type ReportedCase } from "./report.ts";
 
 const hasRun = ({ status }: ReportedCase): boolean => status !== "skipped";
 
@@ -19,10 +17,10 @@ function spanOf({ span, completedAt, durationMs }: Report): Report["span"] {
 function repeats(later: Report, earlier: Report): boolean {
   const [own, other] = [spanOf(later), spanOf(earlier)];
   if (!own || !other || own.from < other.to || own.from <= other.from) return false;
-  const ran = new Map(earlier.cases.filter(hasRun).map((one) => [keyOf(one), one.status]));
+  const ran = new Map(earlier.cases.filter(hasRun).map((one) => [caseKey(one), one.status]));
   const again = later.cases.filter(hasRun);
-  const failed = again.filter((one) => ran.get(keyOf(one)) === "failed");
-  if (failed.length === 0 || !again.every((one) => ran.has(keyOf(one)))) return false;
+  const failed = again.filter((one) => ran.get(caseKey(one)) === "failed");
+  if (failed.length === 0 || !again.every((one) => ran.has(caseKey(one)))) return false;
   return again.length < ran.size || failed.length === again.length;
 }
 

@@ -96,6 +96,7 @@ export function createUploadThread(
   let currentId = 0;
   let thread: Worker | undefined;
   let idle: Timer | undefined;
+  let watching: Timer | undefined;
 
   function open(): Worker {
     const worker = new Worker(entry.href);
@@ -136,6 +137,7 @@ export function createUploadThread(
   function finish(end: (job: Job) => void): void {
     const job = current;
     current = undefined;
+    clearTimeout(watching);
     if (job) end(job);
     next();
   }
@@ -165,11 +167,11 @@ export function createUploadThread(
 
   /** Ends a job that computes for too long. Waits for the database are not ended, because they have their own time limits. */
   function watch(job: Job, ms: number): void {
-    const timer = setTimeout(async () => {
+    watching = setTimeout(async () => {
       if (await isStuck(job)) end(job, new SlowReadingError());
       else if (current === job) watch(job, LOOK_AGAIN_MS);
     }, ms);
-    timer.unref();
+    watching.unref();
   }
 
   async function isStuck(job: Job): Promise<boolean> {

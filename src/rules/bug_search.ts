@@ -1,7 +1,7 @@
 /** The words of the search for bugs. */
 
 import { BUG_STATUSES, SEVERITIES, type BugStatus, type Severity } from "../schema/bug_reports.ts";
-import { type Keys, type SearchProblem, readComparison, readListed, readSearch } from "./search_words.ts";
+import { type Keys, type SearchProblem, readComparison, readListed, readConditions } from "./search_words.ts";
 
 /** A condition that a bug must meet. `from` and `until` are days in UTC, without `until` itself. */
 export type BugCondition =
@@ -70,11 +70,4 @@ export const BUG_KEYS: Keys<BugCondition> = {
   last: { expected: "a date such as >2026-01-31", read: (value) => readDay("lastSeen", value) },
 };
 
-/** Returns the conditions of a search; they must all be met. */
-export function readBugSearch(q: string): { conditions: BugCondition[] } | SearchProblem {
-  const read = readSearch(q, BUG_KEYS);
-  if ("problem" in read) return read;
-  const { words, text } = read;
-  const conditions = words.map(({ condition }) => condition);
-  return { conditions: text === undefined ? conditions : [...conditions, { field: "text", is: text }] };
-}
+export const readBugSearch = (q: string): { conditions: BugCondition[] } | SearchProblem => readConditions(q, BUG_KEYS);

@@ -1,6 +1,6 @@
 /** Determines the test case that a result belongs to: the same task, suite, name and file. */
 
-import type { KnownNames } from "../reports/report.ts";
+import { caseKey, type KnownNames } from "../reports/report.ts";
 import { createDigests, createDigestTable, DIGEST_BYTES, type Digests, toHex } from "./digest_table.ts";
 
 /** Workspaces of CI systems: the path in the repository follows them. */
@@ -125,8 +125,8 @@ export function identifyOtherNames(
     otherNames.map(toRelativePlace).filter((one) => one !== undefined),
   );
   const counts = new Map<string, number>();
-  for (const name of others.flat()) counts.set(keyOf(name), (counts.get(keyOf(name)) ?? 0) + 1);
-  const isUnique = (name: PlacedCase) => counts.get(keyOf(name)) === 1;
+  for (const name of others.flat()) counts.set(caseKey(name), (counts.get(caseKey(name)) ?? 0) + 1);
+  const isUnique = (name: PlacedCase) => counts.get(caseKey(name)) === 1;
   for (const index of wanted) {
     const { reportedName, keepOtherNames } = results[index]!;
     const names = others[index]!.filter(isUnique).map((name) => {
@@ -144,8 +144,6 @@ export function identifyOtherNames(
   }
   return found;
 }
-
-const keyOf = ({ suite, name, file }: PlacedCase) => `${suite}\0${name}\0${file ?? ""}`;
 
 /** No other reporter writes the absolute name of a file outside of known workspaces. */
 function toRelativePlace({ suite, name, file }: PlacedCase): PlacedCase | undefined {

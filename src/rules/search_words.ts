@@ -4,7 +4,7 @@
 type Word<Condition> = { key: string; condition: Condition; start: number; end: number };
 
 type Key<Condition> = {
-  /** What the value must be, for error messages. */
+  /** Describes the value in error messages. */
   expected: string;
   /** Undefined: the value is not one of the expected ones. */
   read: (value: string) => Condition | undefined;
@@ -94,6 +94,18 @@ export function readSearch<Condition>(q: string, keys: Keys<Condition>): Search<
   }
   const text = words.length === 0 && !hasQuoted ? q : texts.join(" ");
   return { words, rest, text: text === "" ? undefined : text };
+}
+
+/** Returns the conditions of a search, which must all be met. The text is the last one. */
+export function readConditions<Condition>(
+  q: string,
+  keys: Keys<Condition>,
+): { conditions: (Condition | { field: "text"; is: string })[] } | SearchProblem {
+  const read = readSearch(q, keys);
+  if ("problem" in read) return read;
+  const { words, text } = read;
+  const conditions = words.map(({ condition }) => condition);
+  return { conditions: text === undefined ? conditions : [...conditions, { field: "text", is: text }] };
 }
 
 const quote = (value: string) => `"${value.replaceAll(/["\\]/g, "\\$&")}"`;

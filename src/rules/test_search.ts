@@ -1,7 +1,14 @@
 /** The words of the search for tests. */
 
 import { HEALTHS } from "../schema/test_cases.ts";
-import { type Keys, type SearchProblem, type Sign, readComparison, readListed, readSearch } from "./search_words.ts";
+import {
+  type Keys,
+  type SearchProblem,
+  type Sign,
+  readComparison,
+  readListed,
+  readConditions,
+} from "./search_words.ts";
 
 /** A condition that a test case must meet. */
 export type TestCondition =
@@ -63,11 +70,5 @@ export const TEST_KEYS: Keys<TestCondition> = {
   slow: { expected: "a duration such as >2s, >500ms or >1m", read: readSlow },
 };
 
-/** Returns the conditions of a search; they must all be met. */
-export function readTestSearch(q: string): { conditions: TestCondition[] } | SearchProblem {
-  const read = readSearch(q, TEST_KEYS);
-  if ("problem" in read) return read;
-  const { words, text } = read;
-  const conditions = words.map(({ condition }) => condition);
-  return { conditions: text === undefined ? conditions : [...conditions, { field: "text", is: text }] };
-}
+export const readTestSearch = (q: string): { conditions: TestCondition[] } | SearchProblem =>
+  readConditions(q, TEST_KEYS);

@@ -1,7 +1,7 @@
 /** Finds the files that the reports of a run name as attachments, in the order in which they are sent. */
 
 import { dirname } from "node:path";
-import { cutPrelude, readReport } from "../reports/read.ts";
+import { DEFAULT_MAX_INFLATED_BYTES, cutPrelude, readReport } from "../reports/read.ts";
 import type { Report, ReportedCase } from "../reports/report.ts";
 import type { AttachmentFile } from "./attachment_file.ts";
 
@@ -16,9 +16,6 @@ export type NamedAttachment = {
   bases: string[];
   file?: AttachmentFile;
 };
-
-/** Maximum size of an unpacked report: the default limit of a server. */
-const MAX_INFLATED_BYTES = 128 * 2 ** 20;
 
 const hasFailed = ({ status, flaky }: ReportedCase): boolean => status === "failed" || flaky;
 
@@ -46,7 +43,7 @@ function tryToRead(files: readonly { path: string; bytes: Uint8Array<ArrayBuffer
   try {
     const named = files.map(({ path, bytes }) => ({ name: path, bytes: cutPrelude(bytes)?.bytes ?? bytes }));
     const forced = format === undefined ? {} : { format };
-    return readReport(named, { ...forced, maxInflatedBytes: MAX_INFLATED_BYTES, mayBeEmpty: true });
+    return readReport(named, { ...forced, maxInflatedBytes: DEFAULT_MAX_INFLATED_BYTES, mayBeEmpty: true });
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
 /** Hashes and verifies passwords with argon2id, few at a time: each takes a core and 19 MiB for some 50 ms. */
 
 import { refuse } from "../schema/refusal.ts";
+import { createLimit } from "../turns.ts";
 
 /** OWASP's second recommendation for argon2id. */
 const ARGON2ID = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
@@ -24,24 +25,12 @@ const argon2id: Hashing = {
 };
 
 export function createPasswords(hashing: Hashing = argon2id) {
-  const waiting: (() => void)[] = [];
-  let running = 0;
+  const limit = createLimit(MAX_CONCURRENT);
 
   /** Refuses where too many wait already. */
   async function withSlot<T>(work: () => Promise<T>): Promise<T> {
-    if (running < MAX_CONCURRENT) running++;
-    else {
-      if (waiting.length >= MAX_WAITING) refuse("Too many people are signing in, try again in a moment");
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    }
-    try {
-      return await work();
-    } finally {
-      // Passes the slot to the next one, so that no other request gets it in between.
-      const next = waiting.shift();
-      if (next) next();
-      else running--;
-    }
+    if (limit.waiting() >= MAX_WAITING) refuse("Too many people are signing in, try again in a moment");
+    return await limit.run(work);
   }
 
   return {

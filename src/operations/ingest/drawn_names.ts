@@ -1,5 +1,6 @@
 /** Matches tests whose names contain a random value, such as a port, to the test cases that earlier runs stored under other values. */
 
+import { caseKey } from "../../reports/report.ts";
 import { plainName } from "../../rules/drawn_name.ts";
 import { identityOf, type PlacedCase } from "../../rules/identity.ts";
 import type { OwnerAssignment } from "../projects/owners.ts";
@@ -47,7 +48,7 @@ export async function adoptDrawn(
     const name = plainName(place.name);
     if (name === null) continue;
     const plain = { ...place, name };
-    const key = keyOf(plain);
+    const key = caseKey(plain);
     const one = fresh.get(key) ?? { plain, indexes: [] };
     fresh.set(key, one);
     if (one.indexes.length < MAX_TWINS) one.indexes.push(index);
@@ -98,20 +99,19 @@ export async function adoptDrawn(
   return kept;
 }
 
-const keyOf = ({ suite, name, file }: PlacedCase) => `${suite}\0${name}\0${file ?? ""}`;
-
 /** Counts the results of known tests by plain name, for the plain names in `fresh`. */
 function countKnown(
   places: readonly PlacedCase[],
   numbers: readonly (number | null)[],
-  fresh: ReadonlyMap<string, unknown>,
+  fresh: ReadonlyMap<string, { plain: PlacedCase }>,
 ): Map<string, number> {
   const counts = new Map<string, number>();
-  const around = new Set([...fresh.keys()].map((key) => key.split("\0").toSpliced(1, 1).join("\0")));
+  const placeOf = ({ suite, file }: PlacedCase) => `${suite}\0${file ?? ""}`;
+  const around = new Set([...fresh.values()].map(({ plain }) => placeOf(plain)));
   for (const [index, place] of places.entries()) {
-    if (numbers[index] === null || !around.has(`${place.suite}\0${place.file ?? ""}`)) continue;
+    if (numbers[index] === null || !around.has(placeOf(place))) continue;
     const name = plainName(place.name);
-    const key = name === null ? undefined : keyOf({ ...place, name });
+    const key = name === null ? undefined : caseKey({ ...place, name });
     if (key !== undefined && fresh.has(key)) counts.set(key, (counts.get(key) ?? 0) + 1);
   }
   return counts;

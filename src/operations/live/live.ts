@@ -5,6 +5,7 @@ import { firstIdAt } from "../../database/time_bounds.ts";
 import { before } from "../../rules/stream_position.ts";
 import type { Live } from "../../schema/live.ts";
 import { selectLiveEvents, settleForeign } from "../../store/live.ts";
+import { createLimit } from "../../turns.ts";
 import { createWatchedProject, type WatchedProject } from "./live_project.ts";
 
 /** Maximum clients that catch up at the same time: the pool is for others, too. */
@@ -21,7 +22,7 @@ export function createLive(database: Pick<Database, "pool" | "begin">, options: 
   const { onError, monotonic = () => performance.now() } = options;
   const source = { pool, begin, onError, monotonic };
   const projects = new Map<string, WatchedProject>();
-  const limited = createLimit(MAX_CATCHING_UP);
+  const catchingUp = createLimit(MAX_CATCHING_UP);
 
   return {
     watch(projectId, executionId, onKeys) {
@@ -35,7 +36,7 @@ export function createLive(database: Pick<Database, "pool" | "begin">, options: 
     },
 
     read: (projectId, executionId, after) =>
-      limited(() =>
+      catchingUp.run(() =>
         selectLiveEvents(pool, projectId, {
           after,
           executionId,
@@ -44,7 +45,7 @@ export function createLive(database: Pick<Database, "pool" | "begin">, options: 
       ),
 
     async enter(projectId, executionId, after) {
-      const { here, xmax } = await limited(() => settleForeign(pool, projectId, executionId));
+      const { here, xmax } = await catchingUp.run(() => settleForeign(pool, projectId, executionId));
       // The stream of an execution starts with its beginning, that of a project now.
       if (!after) return { start: executionId === undefined ? here : before(0, here.at), gap: undefined };
       if (after.xact > xmax) {
@@ -56,22 +57,5 @@ export function createLive(database: Pick<Database, "pool" | "begin">, options: 
       const gap = `Events are kept for ${KEPT_DAYS} days: older events are not sent`;
       return { start: after, gap: isOld ? gap : undefined };
     },
-  };
-}
-
-/** Returns a function that runs at most `max` tasks at the same time, in the order of the calls. */
-function createLimit(max: number): <T>(task: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  return async (task) => {
-    if (running < max) running++;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await task();
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else running--;
-    }
   };
 }

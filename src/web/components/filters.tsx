@@ -1,7 +1,7 @@
 /** The filters of a list: a form whose address is the filtered list. */
 
 import type { Html, Path, Piece } from "../../http/html.ts";
-import { type Choice, Options } from "./form.tsx";
+import { type Choice, Options, toChoices } from "./form.tsx";
 
 type FilterProperties = { label: string; name: string; value: string | undefined };
 
@@ -65,7 +65,7 @@ export function FilterName({
   if (names.length > MAX_CHOICES) return <FilterText {...filter} />;
   if (names.length < 2 && value === undefined) return null;
   const all = value === undefined || names.includes(value) ? names : [value, ...names];
-  return <FilterSelect {...filter} options={[["", first], ...all.map((one): Choice => [one, one])]} />;
+  return <FilterSelect {...filter} options={toChoices(first, all)} />;
 }
 
 export const FilterBar = ({

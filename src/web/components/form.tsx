@@ -114,6 +114,13 @@ export const field = <Name extends string>(
 /** The value of an option and its label. */
 export type Choice = readonly [value: string, label: string];
 
+/** Returns the values as choices, after a first one that is no value. */
+export const toChoices = (
+  first: string,
+  values: readonly string[],
+  labelOf = (value: string): string => value,
+): Choice[] => [["", first], ...values.map((value): Choice => [value, labelOf(value)])];
+
 export const Options = ({ options, value }: { options: readonly Choice[]; value: unknown }): Html => (
   <>
     {options.map(([option, label]) => (

@@ -19,7 +19,7 @@ const toHours = (ms: number): string =>
 const toPoints = (share: number): string => counted(Math.round(share * 100), "point");
 
 type Measure = {
-  /** What is measured, above its chart and its column. */
+  /** Names the measure, above its chart. */
   title: (branch: string) => string;
   column: string;
   /** Null: unknown. */

@@ -7,14 +7,9 @@ import { BUG_STATUSES, SEVERITIES, severity as severitySchema } from "../../../s
 import { listText, mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
 import { FilterName, FilterSelect, FilterText } from "../../components/filters.tsx";
-import type { Choice } from "../../components/form.tsx";
+import { type Choice, toChoices } from "../../components/form.tsx";
 import { SearchBar } from "../../components/search_bar.tsx";
 import { wordOf } from "../../components/status.tsx";
-
-const toOptions = (first: string, values: readonly string[]): Choice[] => [
-  ["", first],
-  ...values.map((value): Choice => [value, wordOf(value)]),
-];
 
 const SOURCES = ["automatic", "manual"] as const;
 
@@ -92,8 +87,8 @@ export const BugSearch = ({ path, query, problem, isFiltered, tasks, owners }: F
   >
     {[
       <FilterSelect label="Status" name="status" options={STATUS_OPTIONS} value={undefined} />,
-      <FilterSelect label="Severity" name="severity" options={toOptions("–", SEVERITIES)} value={undefined} />,
-      <FilterSelect label="Source" name="source" options={toOptions("–", SOURCES)} value={undefined} />,
+      <FilterSelect label="Severity" name="severity" options={toChoices("–", SEVERITIES, wordOf)} value={undefined} />,
+      <FilterSelect label="Source" name="source" options={toChoices("–", SOURCES, wordOf)} value={undefined} />,
       <FilterName label="Task" name="task" names={tasks} value={undefined} first="–" />,
       <FilterText label="Assignee" name="assignee" value={undefined} />,
       <FilterName label="Owner" name="owner" names={owners} value={undefined} first="–" />,

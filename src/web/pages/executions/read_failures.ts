@@ -28,7 +28,7 @@ export type Failures = Pick<CausePage, "causes" | "totals"> & {
   next: string | undefined;
 };
 
-/** What explains the failures of the first cause pages besides their judgement. */
+/** Facts that explain the failures of the first cause pages, besides their judgement. */
 export type Background = {
   /** Passes at the commit, by `keyOf` of the failure. */
   passes: ReadonlyMap<string, PassAtCommit>;

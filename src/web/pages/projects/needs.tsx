@@ -1,4 +1,4 @@
-/** What needs attention besides a red default branch: the visitor's own tests and bugs, flaky tests, and bugs that came back. */
+/** The page section that lists what needs attention besides a red default branch: the visitor's own tests and bugs, flaky tests, and bugs that came back. */
 
 import type { Html } from "../../../http/html.ts";
 import { toSearchWord } from "../../../rules/search_words.ts";

@@ -8,7 +8,7 @@ import { mayBeEmpty, text } from "../../../schema/fields.ts";
 import { splitTags, tagFilter } from "../../../schema/tags.ts";
 import { HEALTHS, health } from "../../../schema/test_cases.ts";
 import { FilterName, FilterSelect, FilterText } from "../../components/filters.tsx";
-import type { Choice } from "../../components/form.tsx";
+import { type Choice, toChoices } from "../../components/form.tsx";
 import { SearchBar } from "../../components/search_bar.tsx";
 
 const SORTS = ["flakeRate", "failures", "p95Ms", "lastRunAt", "firstSeen"] as const;
@@ -19,11 +19,6 @@ const SORT_OPTIONS: readonly Choice[] = [
   ["p95Ms", "slowest first"],
   ["lastRunAt", "last run first"],
   ["firstSeen", "first seen"],
-];
-
-const toOptions = (first: string, values: readonly string[]): Choice[] => [
-  ["", first],
-  ...values.map((value): Choice => [value, value]),
 ];
 
 const QUARANTINE_OPTIONS: readonly Choice[] = [
@@ -97,7 +92,7 @@ export const CatalogueSearch = ({ path, query, problem, isFiltered, tasks, owner
     hint="Also: suite:cart, failed:>2, flaky:>5%, slow:>2s, is:skipped. All words must hold; the rest is text in suite, name or file."
   >
     {[
-      <FilterSelect label="Health" name="health" options={toOptions("–", HEALTHS)} value={undefined} />,
+      <FilterSelect label="Health" name="health" options={toChoices("–", HEALTHS)} value={undefined} />,
       <FilterName label="Task" name="task" names={tasks} value={undefined} first="–" />,
       hasVariants(tasks) ? <FilterText label="Tag" name="tag" value={undefined} max={600} /> : null,
       <FilterName label="Owner" name="owner" names={owners} value={undefined} first="–" />,
